@@ -8,11 +8,11 @@ import json
 
 import numpy as np
 
-from qkvsearch.lessons.compute.learning import ANIMAL, RECORDED, Evidence, measured
+from qkvsearch.lessons.compute.learning import ANIMAL, RECORDED, HeadEvidence, measured
 from qkvsearch.text.encoders import pretrained
 
 
-def to_record(found: Evidence) -> str:
+def to_record(found: HeadEvidence) -> str:
     """Return what the file holds, a line for each field."""
     lines = []
     for name in ("cosines", "other_cosine", "turns", "removed"):

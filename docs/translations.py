@@ -1,8 +1,9 @@
-"""Brings the catalog of translations up to date with the code: python docs/translations.py.
+"""Brings the catalogs of translations up to date with the code: python docs/translations.py.
 
-The catalog holds the texts of the page, the terminal, the exports and the drawings; a lesson's own
-text is in its documents. New texts are left empty in `lessons.po`, to be translated there; unused
-ones are removed. Run it again after translating: it writes `lessons.mo`, which gettext reads.
+A catalog holds the texts of the page, the terminal, the exports and the drawings; a lesson's own
+text is in its documents. A language of `_utils/spoken.py` without a catalog gets an empty one. New
+texts are left empty in `lessons.po`, to be translated there; unused ones are removed. Run it again
+after translating: it writes `lessons.mo`, which gettext reads.
 """
 
 from __future__ import annotations
@@ -17,6 +18,9 @@ from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
 from jinja2 import Environment
 from jinja2.ext import extract_from_ast
+
+from qkvsearch._utils.spoken import LANGUAGES, ORIGINAL
+from qkvsearch.lessons.messages import DOMAIN, LOCALE
 
 ROOT = Path(__file__).parent.parent
 SPOKEN = ("qkvsearch/lessons", "qkvsearch/cli", "qkvsearch/web")
@@ -62,9 +66,17 @@ def template() -> Catalog:
 
 
 def catalog(path: Path) -> Catalog:
-    """The translations in a .po file."""
+    """The translations in a .po file; none where the file is not there yet."""
+    language = path.parts[-3]
+    if not path.exists():
+        return Catalog(language, domain=DOMAIN, project="qkvsearch", creation_date=UNDATED)
     with path.open("rb") as file:
-        return read_po(file, locale=path.parts[-3], domain="lessons")
+        return read_po(file, locale=language, domain=DOMAIN)
+
+
+def catalog_path(language: str) -> Path:
+    """Where the .po file of a language is."""
+    return LOCALE / language / "LC_MESSAGES" / f"{DOMAIN}.po"
 
 
 def update(path: Path, new: dict[str, str] | None = None) -> None:
@@ -76,6 +88,7 @@ def update(path: Path, new: dict[str, str] | None = None) -> None:
     translated.msgid_bugs_address = "the issue tracker"
     for message, text in (new or {}).items():
         translated[message].string = text
+    path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("wb") as file:
         write_po(file, translated, width=100, sort_by_file=True, include_lineno=False)
     with path.with_suffix(".mo").open("wb") as file:
@@ -83,5 +96,6 @@ def update(path: Path, new: dict[str, str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    for path in sorted((ROOT / "qkvsearch/lessons/locale").rglob("*.po")):
-        update(path)
+    for language in LANGUAGES:
+        if language != ORIGINAL:
+            update(catalog_path(language))

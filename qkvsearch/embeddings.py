@@ -19,10 +19,17 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "Analyzer", "BiasedMF", "ContrastiveEncoder", "CooccurrenceEncoder", "CorpusEncoder",
-    "ImplicitALS", "ItemNeighbours", "NextItem",
-]  # fmt: skip
+    "Analyzer",
+    "BiasedMF",
+    "ContrastiveEncoder",
+    "CooccurrenceEncoder",
+    "CorpusEncoder",
+    "ImplicitALS",
+    "ItemNeighbours",
+    "NextItem",
+]
 
+# The module below `qkvsearch` that each name is imported from.
 _MODULES = {
     "Analyzer": "text.analysis",
     "BiasedMF": "models.estimators",

@@ -3,7 +3,6 @@
 from contextlib import closing
 
 from qkvsearch._utils.callbacks import silent
-from qkvsearch.heads.stored_models import StoredModels
 from qkvsearch.learn.merge import merged_contents
 from qkvsearch.store import Workspace
 
@@ -12,6 +11,6 @@ def republished(path, change):
     """The current build of a workspace once more, with what `change` does to its contents."""
     workspace = Workspace(path)
     with closing(workspace.open()) as build:
-        contents = merged_contents(StoredModels(build), silent)
+        contents = merged_contents(build, silent)
         change(contents)
         workspace.publish(contents, "test")

@@ -10,7 +10,7 @@ import pytest
 
 import qkvsearch as qkv
 from qkvsearch.errors import QkvError
-from qkvsearch.heads import stored_log as interaction_log
+from qkvsearch.heads import histories as interaction_log
 
 OPTIONS = [
     {},

@@ -8,6 +8,7 @@ import pytest
 
 import qkvsearch as qkv
 from qkvsearch.errors import QkvError, WorkspaceError
+from qkvsearch.heads.token_head import TOKENS
 from qkvsearch.learn.builder import build_workspace
 from qkvsearch.store import Workspace
 from qkvsearch.tables.sources import read_source
@@ -151,7 +152,7 @@ def test_a_query_is_read_once(tiny_bert, tmp_path, monkeypatch):
         TransformerEncoder, "read", lambda *args: passes.append(args[1]) or read(*args)
     )
     with qkv.build(tmp_path / "ws", items=ITEMS, encoder=str(tiny_bert)) as engine:
-        assert "token" in engine.texts.requested(None, personal=False)
+        assert TOKENS in engine.texts.requested(None, has_user=False)
         engine.models.encoder("transformer")  # reads a probe
         passes.clear()
         engine.search("deep sea")

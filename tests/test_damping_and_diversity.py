@@ -7,7 +7,7 @@ import pytest
 import qkvsearch as qkv
 from qkvsearch.errors import QkvError
 from qkvsearch.rank import diversity
-from qkvsearch.rank.recommend import log_popularity
+from qkvsearch.rank.damping import log_popularity
 
 OPTIONS = [
     {},
@@ -134,12 +134,12 @@ def test_the_latest_counts_most_and_the_score_is_still_exact(films):
         films.record("shifting", title, 5)
     with qkv.open(films.workspace.path) as engine:
         ranking = engine.recommend(user="shifting", recent=1, likes=["Heat"], explain=True, k=3)
-        heat = engine.catalog.item_position("Heat")
+        heat = engine.catalog.titles.item_position("Heat")
         history = engine.current_build.recommender.histories.of("shifting", [heat]).recent(1)
         embedding = engine.models.implicit.fold_in(history.positions, history.confidences)
         expected = engine.models.implicit.item_embeddings[ranking.positions] @ embedding
         np.testing.assert_allclose([hit.score for hit in ranking], expected, atol=1e-5)
-        heat = engine.catalog.item_position("Heat")
+        heat = engine.catalog.titles.item_position("Heat")
         assert history.confidences[history.positions == heat] == [1.0]
         assert (history.confidences[history.positions != heat] <= 0.5).all()
 

@@ -111,7 +111,7 @@ def test_a_refunded_item_is_known_and_no_reason_and_not_recommended_again(tmp_pa
     log = bought()
     item = int(log.loc[log["user"] == 2, "item"].iloc[0])
     engine = built(tmp_path, pd.concat([log, orders((2, item, -1, 10**6))]))
-    history = engine.models.history(engine.catalog.user_position(2))
+    history = engine.models.history(engine.catalog.users.position(2))
     row = history.positions.tolist().index(item)
     assert (history.weights[row], history.confidences[row]) == (0, 0)
     ranking = engine.recommend(user=2, k=N_ITEMS, explain=True)
@@ -161,12 +161,12 @@ def test_weights_follow_their_items_when_others_join_and_leave(tmp_path):
     before = engine.models.feedback.usual_weights.copy()
     engine.remove(0)
     engine.add(pd.DataFrame({"id": [500], "title": ["new"]}))
-    history = engine.models.history(engine.catalog.user_position(4))
+    history = engine.models.history(engine.catalog.users.position(4))
     ids, _ = engine.catalog.names(history.positions)
     assert history.weights.tolist() == [id_ + 1 for id_ in ids]
     after = engine.models.feedback.usual_weights
-    assert after[engine.catalog.item_position(7)] == before[7]
-    assert after[engine.catalog.item_position(500)] == 0
+    assert after[engine.catalog.titles.item_position(7)] == before[7]
+    assert after[engine.catalog.titles.item_position(500)] == 0
     assert engine.recommend(likes=[500, 3], k=1)
 
 
@@ -217,7 +217,7 @@ def test_a_recorded_007_is_not_the_item_7_of_a_later_build(tmp_path):
     log = pd.DataFrame({"user": ["a", "a", "b"], "item": ["007", "7", "x"]})
     built(tmp_path, log, items=texts).record("c", "007")
     numbers = built(tmp_path, log.assign(item=[7, 8, 8]), items=ITEMS)
-    assert numbers.catalog.records.of("c") == []
+    assert numbers.snapshot.records.of("c") == []
 
 
 def test_a_whole_number_with_a_point_is_the_same_user_and_item_everywhere(tmp_path):

@@ -76,7 +76,7 @@ def forgotten_and_never_known(folder, change=lambda engine: None, **kind):
 def arrays(engine):
     """Return all arrays of what is learned from interactions, by their full names."""
     found = {}
-    for component in components_of(engine.models):
+    for component in components_of(engine.snapshot):
         for name in component.names_in(engine.snapshot):
             found[component.name_of(name)] = np.asarray(
                 engine.snapshot.array(component.name_of(name))

@@ -86,7 +86,7 @@ def test_a_history_is_read_once(engine, monkeypatch):
     """Whoever is undone while a question is answered is there for all of the answer, or not."""
     engine.record("zoe", "v1")
     build_ = engine.current_build
-    view = type(build_.catalog.records.view())
+    view = type(build_.snapshot.records.view())
     read = view._read
     n_reads = []
 
@@ -118,7 +118,7 @@ def test_what_is_recorded_while_it_learns_is_learned_the_next_time(tmp_path, mon
     log = LOG.assign(quantity=2)
     engine = build(path, items=ITEMS, interactions=log, encoder="corpus")
     engine.record("zoe", "v1", weight=3)
-    view = type(engine.current_build.catalog.records.view())
+    view = type(engine.current_build.snapshot.records.view())
     read = view._read
 
     def interrupted(self, *queries):

@@ -69,6 +69,10 @@ def test_a_word_brings_in_the_lexical_head_what_its_item_loses_without_it(videos
         assert lines[word] == pytest.approx(float(lost), abs=1e-5)
 
 
+def meaningful_words(text):
+    return [token.text for token in Analyzer().meaningful_tokens(text)]
+
+
 def test_the_word_with_the_largest_line_is_mostly_the_one_that_the_item_needs_most(videos):
     """Queries of two words of one video and one of another: by how much the best hit's score falls
     where a word is left out.
@@ -77,7 +81,7 @@ def test_the_word_with_the_largest_line_is_mostly_the_one_that_the_item_needs_mo
     texts = videos.texts
     for position in rng.choice(videos.n_items, 25, replace=False):
         own, other = (
-            [token.text for token in Analyzer().meaningful_tokens(" ".join(texts.texts(int(row))))]
+            meaningful_words(" ".join(texts.item_texts.of(int(row))))
             for row in (position, rng.integers(videos.n_items))
         )
         words = list(dict.fromkeys([*rng.choice(own, 2), rng.choice(other)]))

@@ -31,7 +31,7 @@ def test_a_recorded_history_answers_like_the_same_likes(films):
 
 
 def test_the_score_is_the_exact_solve_on_the_longer_history(films):
-    before = films.models.history(films.catalog.user_position("u002"))
+    before = films.models.history(films.catalog.users.position("u002"))
     position = int(np.setdiff1d(np.arange(films.n_items), before.positions)[0])
     ids, _ = films.catalog.names([position])
     films.record("u002", ids[0], 3)
@@ -171,7 +171,7 @@ def test_records_of_one_second_stay_in_their_order(tmp_path, monkeypatch):
     assert order_of(engine, "a") == ["y", "x", "z"]
     history = engine.current_build.histories.of("a").recent(1)
     weights = dict(zip(history.positions.tolist(), history.confidences.tolist(), strict=True))
-    assert [weights[engine.catalog.item_position(item)] for item in "yxz"] == [0.25, 0.5, 1]
+    assert [weights[engine.catalog.titles.item_position(item)] for item in "yxz"] == [0.25, 0.5, 1]
 
 
 def order_of(engine, user):
@@ -181,7 +181,7 @@ def order_of(engine, user):
 def rated_of(engine, user, item):
     history = engine.current_build.histories.of(user)
     ratings = dict(zip(history.positions.tolist(), history.ratings.tolist(), strict=True))
-    return ratings[engine.catalog.item_position(item)]
+    return ratings[engine.catalog.titles.item_position(item)]
 
 
 def test_nothing_is_recorded_where_it_cannot_be_shown(films, monkeypatch):

@@ -98,11 +98,11 @@ def test_after_undo_and_another_record_an_export_begins_anew(rated, tmp_path, mo
     """The number of records is the same, and what they say is not."""
     states = []
     rated.record("a", "z", 5)
-    states.append(rated.catalog.records.state)
+    states.append(rated.snapshot.records.state)
     rated.undo_record()
-    states.append(rated.catalog.records.state)
+    states.append(rated.snapshot.records.state)
     rated.record("a", "w", 5)
-    states.append(rated.catalog.records.state)
+    states.append(rated.snapshot.records.state)
     assert len(set(states)) == 3
 
 

@@ -10,7 +10,6 @@ import qkvsearch as qkv
 from qkvsearch._utils.callbacks import silent
 from qkvsearch.engine import Engine
 from qkvsearch.errors import DataError, QkvError, UnknownIdError
-from qkvsearch.heads.stored_models import StoredModels
 from qkvsearch.learn import add
 from qkvsearch.learn import merge as merging
 from qkvsearch.learn.merge import merged_contents
@@ -44,7 +43,7 @@ def remove_items(path, *args, **kwargs):
 
 def stored_arrays(engine, group=""):
     """Of all segments, as they would be merged."""
-    contents = merged_contents(StoredModels(engine.snapshot), silent)
+    contents = merged_contents(engine.snapshot, silent)
     shared = contents.shared.items()
     found = {name[:-4]: read_array(file) for name, file in shared if name.endswith(".npy")}
     found |= contents.arrays
@@ -192,7 +191,7 @@ def test_recommendations_are_the_exact_solve_among_the_items_that_are_left(path,
         former.n_items - 1,
     )  # fmt: skip
     with Engine(path) as engine:
-        met = engine.models.history(engine.catalog.user_position(101))
+        met = engine.models.history(engine.catalog.users.position(101))
         preferences = shop.models.preferences
         factors = preferences.multipliers()
         scores = (
@@ -221,11 +220,11 @@ def test_what_was_recorded_stays_and_counts_again_when_its_item_is_back(path):
     remove_items(path, "steel hammer")
     with Engine(path) as engine:
         assert engine.info()["recorded"] == 1
-        assert engine.catalog.records.of("eve") == []
+        assert engine.snapshot.records.of("eve") == []
     add_items(path, pd.DataFrame({"id": [4], "title": ["steel hammer"], "made": [2004]}))
     with Engine(path) as engine:
-        position = engine.catalog.item_position(4)
-        assert [row[:2] for row in engine.catalog.records.of("eve")] == [(position, 5.0)]
+        position = engine.catalog.titles.item_position(4)
+        assert [row[:2] for row in engine.snapshot.records.of("eve")] == [(position, 5.0)]
 
 
 def test_a_text_id_makes_all_ids_text_from_then_on(path, shop):

@@ -164,6 +164,13 @@ def test_facets_count_what_matches(shop):
         shop.search("mountain", facets="gener")
 
 
+@pytest.mark.parametrize("heads", ["collaborative", "lexical,collaborative"])
+def test_facets_count_the_hits_of_a_search_by_taste_too(videos, heads):
+    found = videos.search("sea", user="w001", heads=heads, facets="category", anyway=True)
+    assert len(found)
+    assert sum(found.facets["category"].values()) > 0
+
+
 def test_a_snippet_is_the_passage_that_answers(shop, tmp_path):
     assert shop.search("kayaks", snippet=True)[0].snippet == "Kayaks and rapids and cold rain"
     long = "Nothing to see here at all. " * 20
@@ -301,7 +308,7 @@ def test_a_word_typed_whole_ranks_as_it_is(typed_of):
 
 def test_the_words_before_and_operators_keep_their_meaning(typed_of):
     asked = typed_of.current_build.texts.reader.read("bre* gui", True)
-    ways = {term.text: {e.term for e in term.expansions} for term in asked.terms}
+    ways = {term.text: {e.term for e in term.expansions} for term in asked.lookup.terms}
     first, last = ways.values()
     assert {"bread", "breakfast"} <= first
     assert not {"bread", "breakfast"} & last
@@ -310,7 +317,7 @@ def test_the_words_before_and_operators_keep_their_meaning(typed_of):
 
 def test_without_typing_nothing_is_completed(typed_of):
     asked = typed_of.current_build.texts.reader.read("bre", False)
-    assert (asked.certainty, asked.completions) == (1.0, [])
+    assert (asked.lookup.certainty, asked.lookup.unfinished) == (1.0, None)
 
 
 def test_few_unknown_columns_get_a_suggestion_and_each_once(videos):

@@ -64,7 +64,7 @@ def heads_of(engine, text):
 def asked(engine, text, *names):
     found = heads_of(engine, text)
     chosen = {name: found[name] for name in names or found}
-    return answerable(engine.models, engine.texts.reader.read(text).words, chosen)
+    return answerable(engine.models, engine.texts.reader.read(text).lookup.words, chosen)
 
 
 # --- what has no answer ---
@@ -176,7 +176,7 @@ def test_nor_does_a_rare_word_among_few(unsure):
 
 
 def test_matches_have_a_word_or_are_near(engine):
-    tokens = engine.texts.reader.read("jacket").tokens
+    tokens = engine.texts.reader.read("jacket").lookup.tokens
     heads = heads_of(engine, "jacket")
     lexical, dense = heads["lexical"], engine.models.encoder("contrastive").encode("jacket")
     assert lexical is not None

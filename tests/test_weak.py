@@ -59,7 +59,7 @@ def test_it_is_in_json_and_in_words(qkv, movies_path):
 def test_updates_keep_it_and_learning_finds_it_again(films):
     def state():
         strength = films.models.strength
-        godfather = films.catalog.item_position("The Godfather")
+        godfather = films.catalog.titles.item_position("The Godfather")
         return strength.level, int(strength.n_liking[godfather])
 
     before = state()

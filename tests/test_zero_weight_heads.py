@@ -2,6 +2,8 @@
 
 import pytest
 
+from qkvsearch.heads.dense_head import DenseTextHead
+from qkvsearch.heads.lexical_head import LexicalHead
 from qkvsearch.heads.stored_models import StoredModels
 
 WITHOUT = ("lsa", "contrastive")
@@ -44,13 +46,13 @@ def test_asked_for_alone_it_ranks_by_itself(things, monkeypatch, without, query,
 
 def test_a_query_that_only_it_knows_has_no_hits(things, monkeypatch, without):
     """The others are mute, as words of another script make the heads that read the catalog."""
-    dense = type(things.texts)._dense
+    scores = DenseTextHead.scores
 
-    def only_without(self, name, vectors):
-        return dense(self, name, vectors) if name == without else None
+    def only_without(self, asked):
+        return scores(self, asked) if self.name == without else None
 
-    monkeypatch.setattr(type(things.texts), "_dense", only_without)
-    monkeypatch.setattr(type(things.texts), "_lexical", lambda *_: None)
+    monkeypatch.setattr(DenseTextHead, "scores", only_without)
+    monkeypatch.setattr(LexicalHead, "scores", lambda self, asked: None)
     ranking = things.search("bread")
     assert not len(ranking)
     assert ranking.notes

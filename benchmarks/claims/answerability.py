@@ -63,7 +63,7 @@ def judged(engine: qkv.Engine, texts: Sequence[str]) -> list[Answerable]:
     """What the build says of each query, by all its heads."""
     models, found = engine.models, []
     for text in texts:
-        asked = engine.texts.reader.read(text)
+        asked = engine.texts.reader.read(text).lookup
         heads = {name: engine.head(name, text) for name in models.head_weights}
         found.append(answerable(models, asked.words, heads, bool(asked.codes.tokens)))
     return found

@@ -26,7 +26,7 @@ from qkvsearch import Interactions
 from qkvsearch.evaluation.splits import split
 from qkvsearch.models.estimators import ImplicitALS
 from qkvsearch.models.next_item import NextItem
-from qkvsearch.models.next_item_training import Sequences
+from qkvsearch.models.next_item_windows import Sequences
 
 K = 10
 TASK = "MovieLens-1M, each user's last interaction; a fit"

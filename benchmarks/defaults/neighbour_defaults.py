@@ -56,7 +56,8 @@ def penalties() -> Iterable[Row]:
         factors = ImplicitALS(random_state=0).fit(train).factors_
         for reg, dropout in GRID:
             weights = ItemNeighbours(reg=reg, dropout=dropout).fit(train).weights_
-            trial = Preferences(factors, weights)
+            heads = {COLLABORATIVE: factors, NEIGHBOURS: weights}
+            trial = Preferences(heads)
             sample = train[:: max(1, train.shape[0] // 1000)]
             scales = {
                 name: float(trial.head_scores(name, sample).std(axis=1).mean())
@@ -64,7 +65,7 @@ def penalties() -> Iterable[Row]:
             }
             for share in SHARES:
                 shares = HeadShares({COLLABORATIVE: share, NEIGHBOURS: 1 - share}, scales)
-                fused = Preferences(factors, weights, shares)
+                fused = Preferences(heads, shares)
 
                 score = partial(scores_of, fused, train)
                 system = f"reg {reg}, dropout {dropout}, share of embeddings {share:g}"

@@ -22,9 +22,9 @@ from benchmarks.support.public_data import data_folder
 from benchmarks.support.results import Row
 from benchmarks.support.script import main
 from qkvsearch.evaluation.metrics import reciprocal_rank
-from qkvsearch.rank import text_search as search
+from qkvsearch.heads.taste_head import TASTE
 
-IN_USE = search.PREFERENCES_WEIGHT
+IN_USE = TASTE.weight
 WEIGHTS = sorted({0.0, 0.05, 0.1, 0.2, IN_USE, 0.5})
 # At most this many tags of one person, or one keen tagger would be the benchmark.
 MOST_TAGS, K = 40, 10
@@ -61,7 +61,7 @@ def by_weight(first: int) -> list[Row]:
 def of_person(engine: qkv.Engine, user: int, tags: pd.DataFrame, weight: float) -> float:
     by_tag = list(tags.groupby("tag").movieId)[:MOST_TAGS]
     ask = partial(engine.search, k=K, user=user if weight else None)
-    with patch.object(search, "PREFERENCES_WEIGHT", weight):
+    with patch.object(TASTE, "weight", weight):
         return fmean(
             reciprocal_rank(
                 [str(hit.id) for hit in ask(str(tag))], dict.fromkeys(map(str, wanted), 1), K

@@ -64,7 +64,7 @@ def of_tokens(engine: qkv.Engine, choice: str, head: str) -> list[Row]:
     ids = list(map(id_text, engine.catalog.ids("items")))
     models = engine.models
     encoder, names = models.encoder(head), models.head_weights
-    fields = list(map(list, zip(*map(engine.texts.texts, range(len(ids))), strict=True)))
+    fields = list(map(list, zip(*map(engine.texts.item_texts.of, range(len(ids))), strict=True)))
     stored = list(item_tokens(encoder, fields))
     starts = np.cumsum([0, *map(len, stored)], dtype=np.int64)
     keys = TokenKeys(starts, np.concatenate(stored), encoder.table)

@@ -17,28 +17,51 @@ from qkvsearch.cli.context import TYPED, CommandContext, fitting, reason_of, spe
 from qkvsearch.errors import QkvError, suggest
 from qkvsearch.terminal import in_one_line, printable
 
-# The commands by task, each with its module, as `--help` lists them.
+# The commands by task, as `--help` lists them, each with its module.
 GROUPS = {
     "Search and recommend": {
-        "rankings": "search recommend similar", "serve": "serve", "listings": "items show"
+        "search": "rankings",
+        "recommend": "rankings",
+        "similar": "rankings",
+        "serve": "serve",
+        "items": "listings",
+        "show": "listings",
     },
     "Your data": {
-        "build": "build", "changes": "add remove record learn",
-        "listings": "records history users", "encode": "export", "downloads": "data",
+        "build": "build",
+        "add": "changes",
+        "remove": "changes",
+        "record": "changes",
+        "learn": "changes",
+        "records": "listings",
+        "history": "listings",
+        "users": "listings",
+        "export": "encode",
+        "data": "downloads",
     },
-    "Quality": {"evaluate": "evaluate tune"},
-    "Learn": {"demo": "demo", "teach": "teach", "encode": "attend encode"},
+    "Quality": {
+        "evaluate": "evaluate",
+        "tune": "evaluate",
+    },
+    "Learn": {
+        "demo": "demo",
+        "teach": "teach",
+        "attend": "encode",
+        "encode": "encode",
+    },
     "Maintenance": {
-        "listings": "info builds", "changes": "rollback compact repair forget",
-        "downloads": "model doctor",
+        "info": "listings",
+        "builds": "listings",
+        "rollback": "changes",
+        "compact": "changes",
+        "repair": "changes",
+        "forget": "changes",
+        "model": "downloads",
+        "doctor": "downloads",
     },
-}  # fmt: skip
-COMMANDS = {
-    name: module
-    for modules in GROUPS.values()
-    for module, names in modules.items()
-    for name in names.split()
 }
+COMMANDS = {name: module for commands in GROUPS.values() for name, module in commands.items()}
+# Options of the group. Where one is written after the command, a message says so.
 BEFORE_THE_COMMAND = ("-w", "--workspace", "-q", "--quiet", "-v", "--verbose", "--version")
 # BLAS threads that wait for work spin for 2^26 cycles, a fifth of the time of a search, in which no
 # other thread can use the core. With 2^20 cycles they sleep after a third of a millisecond.
@@ -61,13 +84,14 @@ class LazyGroup(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write a list of commands for each task."""
         widest = max(map(len, COMMANDS))
-        for heading, modules in GROUPS.items():
-            commands = [
-                (name.ljust(widest), self.get_command(ctx, name).get_short_help_str(100))  # type: ignore[union-attr]
-                for name in " ".join(modules.values()).split()
-            ]
+        for heading, names in GROUPS.items():
+            rows = []
+            for name in names:
+                command = self.get_command(ctx, name)
+                assert command is not None
+                rows.append((name.ljust(widest), command.get_short_help_str(100)))
             with formatter.section(heading):
-                formatter.write_dl(commands)
+                formatter.write_dl(rows)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         ctx.meta[TYPED] = list(args)

@@ -26,11 +26,14 @@ if TYPE_CHECKING:
 
 # Column weights are reported if they differ from equal weights by this share.
 MIN_DIFFERENCE = 0.1
-# Memory of a build in bytes: libraries; an item with its keys, a character of its texts; a row of
-# the log, each of its optional columns; a user; an item's embedding and neighbours. docs/scale.md
-# explains the numbers.
-PROCESS, ITEM, CHARACTER, ROW, COLUMN, USER = 350e6, 6_600, 20, 29, 24, 932
-LEARNED_ITEM = 3_800
+# Memory of a build in bytes. docs/scale.md explains the numbers.
+PROCESS = 350e6  # the libraries
+ITEM = 6_600  # an item with its keys
+CHARACTER = 20  # of an item's texts
+ROW = 29  # of the log, without its optional columns
+COLUMN = 24  # each optional column of a row
+USER = 932
+LEARNED_ITEM = 3_800  # an item's embedding and its neighbours
 MAX_SHARE = 0.8  # of the machine's memory
 FILE = click.Path(path_type=str)  # a Path would change an address such as s3a://bucket/log
 
@@ -179,8 +182,9 @@ def build(
     path = run.writable_path()
     options = {name: columns.pop(name) for name in ("encoder", "language", "next_item", "keys")}
     options["synonyms"] = as_synonyms(synonyms)
-    files = list(items) or None, list(interactions) or None
-    with reading(source, *files, columns_of(**columns), engine) as dataset:
+    item_files = list(items) or None
+    log_files = list(interactions) or None
+    with reading(source, item_files, log_files, columns_of(**columns), engine) as dataset:
         _build(run, path, dataset, plan, options)
 
 
@@ -218,7 +222,8 @@ def memory_advice(dataset: Dataset, available: float | None) -> str:
     """
     from qkvsearch.tables.interactions import Interactions
 
-    catalog, log = dataset.catalog, dataset.interactions
+    catalog = dataset.catalog
+    log = dataset.interactions
     characters = sum(len(text) for column in catalog.fields() for text in column)
     of_items = PROCESS + ITEM * len(catalog) + CHARACTER * characters
     of_log = PROCESS
@@ -289,7 +294,8 @@ def column_weights_text(weights: Mapping[str, Mapping[str, float]]) -> str:
         for head, columns in weights.items()
         if any(abs(share * len(columns) - 1) > MIN_DIFFERENCE for share in columns.values())
     }
-    return "; ".join(
-        f"in {head} {listed_names([f'{name} {share:.2f}' for name, share in columns.items()], 9)}"
-        for head, columns in uneven.items()
-    )
+    texts = []
+    for head, columns in uneven.items():
+        weighted_columns = [f"{name} {share:.2f}" for name, share in columns.items()]
+        texts.append(f"in {head} {listed_names(weighted_columns, 9)}")
+    return "; ".join(texts)

@@ -15,7 +15,8 @@ import click
 
 from qkvsearch.cli.columns import columns_of, event_options, file_options, item_columns, log_columns
 from qkvsearch.cli.context import NUMBER, TYPED, command, reason_of, settings, wait_option
-from qkvsearch.cli.render import Output, cell_text, output_options, write_listing
+from qkvsearch.cli.listing_table import cell_text, write_listing
+from qkvsearch.cli.render import Output, output_options
 from qkvsearch.errors import DataError, QkvError, quantity
 from qkvsearch.terminal import in_one_line
 
@@ -156,14 +157,19 @@ def remove(
     with run.progress() as progress:
         done = engine.remove(items, where=where, dry_run=dry_run, progress=progress)
     run.notes(done.notes)
-    removed, stay = ("would be removed", " would stay") if dry_run else ("removed", "")
-    expression = where if where is None or isinstance(where, str) else where[0]
-    condition = "" if expression is None else f" ({expression})"
-    run.message(
-        f"{engine.workspace.path}: {done.removed:,} {removed}{condition}, with "
-        f"{quantity(done.interactions_removed, 'interaction')}; "
-        f"{quantity(done.n_items, 'item')}{stay}."
-    )
+    condition = "" if where is None else f" ({where if isinstance(where, str) else where[0]})"
+    interactions = quantity(done.interactions_removed, "interaction")
+    items_left = quantity(done.n_items, "item")
+    path = engine.workspace.path
+    if dry_run:
+        run.message(
+            f"{path}: {done.removed:,} would be removed{condition}, with {interactions}; "
+            f"{items_left} would stay."
+        )
+    else:
+        run.message(
+            f"{path}: {done.removed:,} removed{condition}, with {interactions}; {items_left}."
+        )
     if dry_run and done.gone:
         run.message(f"Among them: {_titles(done)}.")
     if output.is_requested:
@@ -175,8 +181,9 @@ def remove(
 
 def _titles(done: Revision) -> str:
     titles = [" ".join(str(item["title"]).split()) for item in done.gone[:MAX_TITLES]]
-    more = [f"and {done.removed - MAX_TITLES:,} more"] if done.removed > MAX_TITLES else []
-    return ", ".join([*titles, *more])
+    if done.removed > MAX_TITLES:
+        titles.append(f"and {done.removed - MAX_TITLES:,} more")
+    return ", ".join(titles)
 
 
 # A rating may be below 0, and would be taken for an option.
@@ -343,7 +350,8 @@ def rollback(id: str | None) -> None:
     engine = run.open_writable()
     before = engine.snapshot.name
     entry = engine.rollback(id)
-    path, created = engine.workspace.path, entry.created[:16].replace("T", " ")
+    path = engine.workspace.path
+    created = entry.created[:16].replace("T", " ")
     run.message(
         f"{path}: back to {entry.name}, by {entry.command}, of {created} (UTC); "
         f"{quantity(entry.items, 'item')}."

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from qkvsearch.cli.context import NUMBER, Decorator, joined, split_names
-from qkvsearch.cli.render import to_table
+from qkvsearch.cli.text_table import to_table
 from qkvsearch.errors import Count
 from qkvsearch.terminal import shorten
 
@@ -46,8 +46,12 @@ def log_columns(file: str) -> Decorator:
 def _parse_weights(_: click.Context, __: click.Parameter, text: str | None) -> dict[str, float]:
     """Parse `view=1,purchase=5,refund=-1`; a name may contain = itself."""
     weights: dict[str, float] = {}
-    for entry in text.split(",") if text else []:
-        name, number = (part.strip() for part in entry.rpartition("=")[::2])
+    if not text:
+        return weights
+    for entry in text.split(","):
+        before, _equals, after = entry.rpartition("=")
+        name = before.strip()
+        number = after.strip()
         if not name or name in weights or not NUMBER.fullmatch(number):
             raise click.BadParameter(f"{entry!r}: write each NAME=NUMBER once: view=1,purchase=5")
         weights[name] = float(number)
@@ -123,7 +127,7 @@ def _table(kind: str, columns: Sequence[Record], verbose: bool) -> str:
     if not columns:
         return ""
     displayed = columns if verbose else _most_important(columns)
-    rows = [_row(column, MAX_EXAMPLE if not verbose else None) for column in displayed]
+    rows = [_row(column, None if verbose else MAX_EXAMPLE) for column in displayed]
     table = to_table(list(zip([kind, *HEADINGS], LAYOUT, strict=True)), rows)
     others = [column for column in columns if column not in displayed]
     if not others:

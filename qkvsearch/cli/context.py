@@ -13,12 +13,13 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import partial, reduce
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from qkvsearch.cli.wrapping import wrapped
 from qkvsearch.errors import QkvError, WorkspaceError
 from qkvsearch.terminal import in_one_line, printable
 
@@ -32,14 +33,36 @@ Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 DEFAULT_WORKSPACE = Path(".qkvsearch")
 # The prefix of the names of bundled samples.
 SAMPLE = "sample:"
-# Keys of Click's `meta`: the words of the command line, and the seconds of --wait.
-TYPED, WAIT = "qkvsearch.typed", "qkvsearch.wait"
-ENGINE = "qkvsearch.engine"
-# The names of options that few users need.
-RARE = set(
-    "delimiter encoding engine envelope event_column event_weights fold_ids "
-    "ignore keys layout model next_item offset only random_state "
-    "rating_scale raw strict strict_user synonyms temperature wait".split()
+# The key of Click's `meta` for the words of the command line.
+TYPED = "qkvsearch.typed"
+# The key of Click's `meta` for the seconds of --wait.
+WAIT = "qkvsearch.wait"
+# The names of options that few users need. `--help` lists them last.
+RARE = frozenset(
+    {
+        "delimiter",
+        "encoding",
+        "engine",
+        "envelope",
+        "event_column",
+        "event_weights",
+        "fold_ids",
+        "ignore",
+        "keys",
+        "layout",
+        "model",
+        "next_item",
+        "offset",
+        "only",
+        "random_state",
+        "rating_scale",
+        "raw",
+        "strict",
+        "strict_user",
+        "synonyms",
+        "temperature",
+        "wait",
+    }
 )
 # A number as users type it.
 NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?", re.IGNORECASE)
@@ -49,12 +72,15 @@ class Command(click.Command):
     """A command whose `--help` lists rare options last."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        params = [param for param in self.get_params(ctx) if isinstance(param, click.Option)]
-        for heading, is_rare in (("Options", False), ("Advanced", True)):
-            records = [p.get_help_record(ctx) for p in params if (p.name in RARE) == is_rare]
-            if rows := [record for record in records if record is not None]:
+        sections: dict[str, list[tuple[str, str]]] = {"Options": [], "Advanced": []}
+        for param in self.get_params(ctx):
+            record = param.get_help_record(ctx)
+            if isinstance(param, click.Option) and record is not None:
+                sections["Advanced" if param.name in RARE else "Options"].append(record)
+        for heading, records in sections.items():
+            if records:
                 with formatter.section(heading):
-                    formatter.write_dl(rows)
+                    formatter.write_dl(records)
 
 
 command = partial(click.command, cls=Command)
@@ -62,12 +88,23 @@ command = partial(click.command, cls=Command)
 
 def joined(*options: Decorator) -> Decorator:
     """Return a decorator that adds several options, which `--help` lists in this order."""
-    return lambda command: reduce(lambda inner, option: option(inner), reversed(options), command)
+
+    def with_options(command: Callable[..., Any]) -> Callable[..., Any]:
+        # A decorator adds its option in front of those that the command has.
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return with_options
 
 
 def stored_in_meta(key: str) -> Callable[[click.Context, click.Parameter, Any], None]:
     """Return a callback of an option that stores its value in Click's `meta`."""
-    return lambda context, _, value: context.meta.update({key: value})
+
+    def store(context: click.Context, _: click.Parameter, value: Any) -> None:
+        context.meta[key] = value
+
+    return store
 
 
 wait_option = click.option(
@@ -238,7 +275,7 @@ def _without_garbage_collection() -> Iterator[None]:
     """Pause garbage collection during the first import, and exempt the imported objects from it:
     they stay until the end, and scanning them takes a fifteenth of the time of a search.
     """
-    if ENGINE in sys.modules:
+    if "qkvsearch.engine" in sys.modules:
         yield
         return
     gc.disable()
@@ -270,15 +307,7 @@ def fitting(text: str) -> str:
     if not sys.stderr.isatty():
         return text
     width = _width_of_stderr()
-    # A character takes two columns at most. Most lines are short, and Rich is a slow import.
-    if all(2 * len(line) <= width for line in text.split("\n")):
-        return text
-    from rich.text import Text
-
-    from qkvsearch.cli.lesson.wrapping import wrapped
-
-    lines = [wrapped(Text(line), width, indent=2).plain for line in text.split("\n")]
-    return "\n".join(lines)
+    return "\n".join(wrapped(line, width, indent=2) for line in text.split("\n"))
 
 
 def _width_of_stderr() -> int:
@@ -302,36 +331,43 @@ def spelled(message: str, context: click.Context, command: click.Command | None)
     typed: list[str] = root.meta.get(TYPED, [])
     if isinstance(command, click.Group):
         command = next((command.commands[word] for word in typed if word in command.commands), None)
-    others = (root.command.get_command(root, name) for name in ("build", "search"))  # type: ignore[attr-defined]
-    own, *borrowed = map(_options, (command, *others))
-    arguments = {p.name for p in command.params if isinstance(p, click.Argument)} if command else ()
+    spellings = _spellings(root, command)
 
-    def option(match: re.Match[str]) -> str:
-        name = match[1]
-        if any(match[0] in word for word in typed):
-            return match[0]
-        if name in own:
-            return own[name].opts[0]
-        if name in arguments:
-            return name.upper()
-        for options in borrowed:
-            if name in options:
-                value = " FILE" * isinstance(options[name].type, click.Path)
-                return f"{options[name].opts[0]}{value}"
-        return match[0]
+    def spelling(match: re.Match[str]) -> str:
+        quoted, name = match[0], match[1]
+        is_typed = any(quoted in word for word in typed)
+        return quoted if is_typed else spellings.get(name, quoted)
 
-    return re.sub(r"`(\w+)`", option, message)
+    return re.sub(r"`(\w+)`", spelling, message)
 
 
-def _options(command: click.Command | None) -> dict[str, click.Option]:
-    """Return a command's options by the names of their Python parameters."""
-    params = [] if command is None else command.params
-    return {str(p.name): p for p in params if isinstance(p, click.Option)}
+def _spellings(root: click.Context, command: click.Command | None) -> dict[str, str]:
+    """Return how the command line spells each parameter, by its name in Python.
+
+    A command's own spellings precede those of `build`, and these the ones of `search`.
+    """
+    spellings: dict[str, str] = {}
+    for name in ("search", "build"):
+        other: click.Command = root.command.get_command(root, name)  # type: ignore[attr-defined]
+        for option in _options(other):
+            is_file = isinstance(option.type, click.Path)
+            spellings[str(option.name)] = f"{option.opts[0]} FILE" if is_file else option.opts[0]
+    if command is not None:
+        arguments = [param for param in command.params if isinstance(param, click.Argument)]
+        spellings.update({str(argument.name): str(argument.name).upper() for argument in arguments})
+        spellings.update({str(option.name): option.opts[0] for option in _options(command)})
+    return spellings
+
+
+def _options(command: click.Command) -> list[click.Option]:
+    return [param for param in command.params if isinstance(param, click.Option)]
 
 
 def split_names(text: str | None) -> list[str] | None:
     """Return the names in a comma-separated list; None without any."""
-    return None if text is None else [name.strip() for name in text.split(",")]
+    if text is None:
+        return None
+    return [name.strip() for name in text.split(",")]
 
 
 def settings() -> CommandContext:

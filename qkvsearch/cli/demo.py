@@ -6,25 +6,40 @@ import click
 
 from qkvsearch.cli.context import command, settings
 
-VIDEOS, FILMS = ("-w", "sample:videos"), ("-w", "sample:movies")
+VIDEOS = ("-w", "sample:videos")
+FILMS = ("-w", "sample:movies")
 QUERY = "attention in a transformer"
 # What a command shows, and its words.
 STEPS = (
-    ("One drawing: what asks (query), what matches (keys), what is mixed (values).",
-     ("teach", "ask-match-mix", "--step", "2")),
-    ("Search: the query is a text, the keys are the videos' words and vectors.",
-     (*VIDEOS, "search", QUERY, "-k", "4")),
-    ("Why the first one? These words add most to its score.",
-     (*VIDEOS, "search", QUERY, "-k", "1", "--explain")),
-    ("Recommend: the query is a person, made from what they like; the keys, films.",
-     (*FILMS, "recommend", "--like", "Up", "--like", "Coco", "-k", "4", "--explain")),
-    ("The same for an existing user: what they have seen is masked.",
-     (*FILMS, "recommend", "--user", "u001", "-k", "4", "--where", "year >= 1990")),
-    ("Similar: the query is a film, and only the film itself is masked.",
-     (*FILMS, "similar", "Heat", "-k", "4")),
-    ("Attend: the words of a text are queries, keys and values at once.",
-     (*VIDEOS, "attend", "guitar bass fishing lake")),
-)  # fmt: skip
+    (
+        "One drawing: what asks (query), what matches (keys), what is mixed (values).",
+        ("teach", "ask-match-mix", "--step", "2"),
+    ),
+    (
+        "Search: the query is a text, the keys are the videos' words and vectors.",
+        (*VIDEOS, "search", QUERY, "-k", "4"),
+    ),
+    (
+        "Why the first one? These words add most to its score.",
+        (*VIDEOS, "search", QUERY, "-k", "1", "--explain"),
+    ),
+    (
+        "Recommend: the query is a person, made from what they like; the keys, films.",
+        (*FILMS, "recommend", "--like", "Up", "--like", "Coco", "-k", "4", "--explain"),
+    ),
+    (
+        "The same for an existing user: what they have seen is masked.",
+        (*FILMS, "recommend", "--user", "u001", "-k", "4", "--where", "year >= 1990"),
+    ),
+    (
+        "Similar: the query is a film, and only the film itself is masked.",
+        (*FILMS, "similar", "Heat", "-k", "4"),
+    ),
+    (
+        "Attend: the words of a text are queries, keys and values at once.",
+        (*VIDEOS, "attend", "guitar bass fishing lake"),
+    ),
+)
 
 
 @command(short_help="See search, recommendation and their reasons on sample data.")

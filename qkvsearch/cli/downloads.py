@@ -8,21 +8,31 @@ from pathlib import Path
 import click
 
 from qkvsearch.cli.context import command, settings
-from qkvsearch.cli.render import Output, output_options, to_table, write_data
+from qkvsearch.cli.render import Output, output_options, write_data
+from qkvsearch.cli.text_table import to_table
 from qkvsearch.errors import QkvError, install, quantity, suggest
 
 DATA_FIELDS = ("name", "about", "megabytes", "terms", "address", "md5")
 MODEL_FIELDS = ("name", "about", "megabytes", "licence", "installed", "path", "origin")
 # The modules of each extra, and what it enables.
 EXTRAS = {
-    "encoders": ("safetensors tokenizers wordllama", "search by meaning: encoders static, minilm"),
-    "fast": ("onnx onnxruntime", "a faster encoder minilm"),
-    "web": ("fastapi fastapi_offline jinja2 prometheus_client uvicorn", "pages and API: serve"),
-    "parquet": ("pyarrow", "Parquet files"),
-    "xlsx": ("openpyxl", "Excel files"),
-    "train": ("torch", "build --next-item: what comes next"),
-    "milvus": ("pymilvus", "build --keys: keys in Milvus"),
-    "spark": ("pyarrow pyspark", "--engine spark, with Java 17: logs larger than a machine"),
+    "encoders": (
+        ["safetensors", "tokenizers", "wordllama"],
+        "search by meaning: encoders static, minilm",
+    ),
+    "fast": (["onnx", "onnxruntime"], "a faster encoder minilm"),
+    "web": (
+        ["fastapi", "fastapi_offline", "jinja2", "prometheus_client", "uvicorn"],
+        "pages and API: serve",
+    ),
+    "parquet": (["pyarrow"], "Parquet files"),
+    "xlsx": (["openpyxl"], "Excel files"),
+    "train": (["torch"], "build --next-item: what comes next"),
+    "milvus": (["pymilvus"], "build --keys: keys in Milvus"),
+    "spark": (
+        ["pyarrow", "pyspark"],
+        "--engine spark, with Java 17: logs larger than a machine",
+    ),
 }
 EXTRA_FIELDS = ("name", "enables", "installed", "add")
 
@@ -106,26 +116,30 @@ def list_models(output: Output) -> None:
     from qkvsearch.text.pretrained.fetch import MODELS, find
 
     rows = []
+    cells = []
     for model in MODELS.values():
-        path = None if model.name == "corpus" else find(model.name)
-        installed = model.name == "corpus" or path is not None
-        where = None if path is None else str(path)
-        rows.append({**asdict(model), "installed": installed, "path": where})
-    rows = [{name: row[name] for name in MODEL_FIELDS} for row in rows]
-    cells = [
-        [
-            row["name"],
-            row["about"],
-            f"{row['megabytes']:g}",
-            row["licence"],
-            (row["path"] or "yes") if row["installed"] else f"no: {row['origin']}",
-        ]
-        for row in rows
-    ]
+        is_learned = model.name == "corpus"  # by each build, from its own texts
+        path = None if is_learned else find(model.name)
+        facts = {
+            **asdict(model),
+            "installed": is_learned or path is not None,
+            "path": None if path is None else str(path),
+        }
+        rows.append({name: facts[name] for name in MODEL_FIELDS})
+        if path is not None:
+            installed = str(path)
+        elif is_learned:
+            installed = "yes"
+        else:
+            installed = f"no: {model.origin}"
+        cells.append([model.name, model.about, f"{model.megabytes:g}", model.licence, installed])
     columns = [
-        ("name", "left"), ("about", "wrap"), ("MB", "right"), ("licence", "wrap"),
+        ("name", "left"),
+        ("about", "wrap"),
+        ("MB", "right"),
+        ("licence", "wrap"),
         ("installed", "wrap"),
-    ]  # fmt: skip
+    ]
     output.write(rows, lambda: to_table(columns, cells), MODEL_FIELDS)
 
 
@@ -193,15 +207,21 @@ def doctor(output: Output) -> None:
     """
     from qkvsearch.text.pretrained.fetch import MINILM, find
 
-    parts = [
-        (name, enables, all(map(find_spec, modules.split())), install(name))
-        for name, (modules, enables) in EXTRAS.items()
-    ]
-    model = "model minilm", "the best encoder (23 MB)", find(MINILM) is not None
-    parts.insert(1, (*model, "qkvsearch model fetch minilm"))
-    rows = [dict(zip(EXTRA_FIELDS, part, strict=True)) for part in parts]
-    cells = [
-        [name, what, "yes" if is_there else f"no: {add}"] for name, what, is_there, add in parts
-    ]
+    rows = []
+    for name, (modules, enables) in EXTRAS.items():
+        installed = all(find_spec(module) is not None for module in modules)
+        row = {"name": name, "enables": enables, "installed": installed, "add": install(name)}
+        rows.append(row)
+    model_row = {
+        "name": "model minilm",
+        "enables": "the best encoder (23 MB)",
+        "installed": find(MINILM) is not None,
+        "add": "qkvsearch model fetch minilm",
+    }
+    rows.insert(1, model_row)  # after the libraries that it needs
+    cells = []
+    for row in rows:
+        installed_text = "yes" if row["installed"] else f"no: {row['add']}"
+        cells.append([row["name"], row["enables"], installed_text])
     columns = [("part", "left"), ("enables", "wrap"), ("installed", "wrap")]
     output.write(rows, lambda: to_table(columns, cells), EXTRA_FIELDS)

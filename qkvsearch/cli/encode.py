@@ -17,7 +17,9 @@ from qkvsearch.cli.context import (
     command,
     settings,
 )
-from qkvsearch.cli.render import UNESCAPED, Output, cell_text, output_options, to_table
+from qkvsearch.cli.listing_table import cell_text
+from qkvsearch.cli.render import UNESCAPED, Output, output_options
+from qkvsearch.cli.text_table import to_table
 from qkvsearch.errors import QkvError, quantity
 
 if TYPE_CHECKING:
@@ -149,7 +151,8 @@ def encode(
     if encoder is not None:
         from qkvsearch.text.encoders import pretrained
 
-        name, reader = encoder, pretrained(encoder)
+        name = encoder
+        reader = pretrained(encoder)
     else:
         from qkvsearch.engine.export_embeddings import dense_head
 

@@ -15,7 +15,9 @@ from qkvsearch.cli.context import (
     wait_option,
 )
 from qkvsearch.cli.hits import question_option
-from qkvsearch.cli.render import Output, output_options, terminal_width, to_table
+from qkvsearch.cli.render import Output, output_options
+from qkvsearch.cli.text_table import to_table
+from qkvsearch.cli.wrapping import terminal_width
 from qkvsearch.errors import quantity
 
 if TYPE_CHECKING:

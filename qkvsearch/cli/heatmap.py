@@ -5,7 +5,8 @@ from typing import Any
 from rich.cells import cell_len
 from rich.text import Text
 
-from qkvsearch.cli.render import GAP, terminal_width, to_table
+from qkvsearch.cli.text_table import GAP, to_table
+from qkvsearch.cli.wrapping import terminal_width
 from qkvsearch.terminal import printable
 from qkvsearch.text.encoded_text import AttentionMap
 

@@ -11,28 +11,25 @@ import click
 
 from qkvsearch._utils.shown_sums import DECIMALS, adding_up, signed
 from qkvsearch.cli.context import Command, Decorator, joined, settings, stored_in_meta
-from qkvsearch.cli.render import (
-    GAP,
-    Output,
-    as_rich_table,
+from qkvsearch.cli.listing_table import cell_text, layout
+from qkvsearch.cli.render import Output, output_options
+from qkvsearch.cli.text_table import (
     captioned,
-    cell_text,
-    layout,
-    least_widths,
+    fitting_widths,
+    heading_lines,
+    is_too_narrow,
     lines_of_row,
-    narrow,
-    output_options,
     rendered,
-    terminal_width,
-    to_table,
-    widest_cells,
+    row_lines,
+    styled,
 )
+from qkvsearch.cli.wrapping import terminal_width, wrapped
 from qkvsearch.errors import quantity
 from qkvsearch.rank.options import OPTIONS
 from qkvsearch.terminal import printable
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
+    from rich.text import Text
 
     from qkvsearch.rank.ranking import Ranking
 
@@ -169,37 +166,60 @@ def ranking_table(rows: list[dict[str, Any]], ranking: Ranking, full: bool = Fal
 
     if not rows:
         return ""
-    columns = [("#", "right"), ("title", "wrap")]
     is_graded = any("match" in row for row in rows)
-    columns += [("match", "left")] * is_graded + [("score", "right")]
-    context = click.get_current_context(silent=True)
-    has_weights = context is not None and (settings().verbose or context.meta.get(WEIGHTS, False))
-    columns += [("weight", "right")] * has_weights
     is_rated = any("predicted_rating" in row for row in rows)
+    has_weights = _shows_weights()
+    fields = [own_key(name) for name in ranking.columns]
+
+    columns = [("#", "right"), ("title", "wrap")]
+    if is_graded:
+        columns.append(("match", "left"))
+    columns.append(("score", "right"))
+    if has_weights:
+        columns.append(("weight", "right"))
     if is_rated:
         columns.append(("rating", "right"))
-    fields = list(map(own_key, ranking.columns))
     columns += [(name, layout(name, [row[name] for row in rows])) for name in fields]
     columns.append(("id", "left"))
-    cells, below = [], []
+
+    cells = []
     for row in rows:
-        line = [
-            row["rank"],
-            _marked(" ".join(row["title"].split()), row.get("matches", {}).get("title", [])),
-        ]
-        line += [row["match"]] if is_graded else []
-        line += [f"{row['score']:.{DECIMALS}f}"] + [f"{row['weight']:.1%}"] * has_weights
-        line += [f"{row['predicted_rating']:.1f}"] if is_rated else []
+        line = [row["rank"], _title(row)]
+        if is_graded:
+            line.append(row["match"])
+        line.append(f"{row['score']:.{DECIMALS}f}")
+        if has_weights:
+            line.append(f"{row['weight']:.1%}")
+        if is_rated:
+            line.append(f"{row['predicted_rating']:.1f}")
         line += [cell_text(row[name], MAX_FIELD) for name in fields]
-        cells.append([*line, row["id"]])
-        notes = ["new: no interactions yet"] if row.get("cold") else []
-        notes += [row["snippet"]] if row.get("snippet") else []
-        notes += _matches_in_other_columns(row)
-        below.append((notes, _reasons(row, full)))
-    candidates = quantity(ranking.n_candidates, "item")
-    softmax = f"softmax(score / {ranking.temperature:.3g})"
-    caption = f"weight = {softmax} over {candidates}" if has_weights else ""
+        line.append(row["id"])
+        cells.append(line)
+
+    caption = ""
+    if has_weights:
+        candidates = quantity(ranking.n_candidates, "item")
+        caption = f"weight = softmax(score / {ranking.temperature:.3g}) over {candidates}"
+    below = [(_notes(row), _reasons(row, full)) for row in rows]
     return _with_lines(columns, cells, below, caption)
+
+
+def _shows_weights() -> bool:
+    """Return whether the table shows weights: with --weights, or with -v before the command."""
+    context = click.get_current_context(silent=True)
+    if context is None:
+        return False
+    return settings().verbose or context.meta.get(WEIGHTS, False)
+
+
+def _notes(row: dict[str, Any]) -> list[str]:
+    """Return the lines below a hit that are no reasons."""
+    notes = []
+    if row.get("cold"):
+        notes.append("new: no interactions yet")
+    if row.get("snippet"):
+        notes.append(row["snippet"])
+    return notes + _matches_in_other_columns(row)
 
 
 def _with_lines(
@@ -209,39 +229,27 @@ def _with_lines(
     caption: str,
 ) -> str:
     """Return a table with lines below each row: notes, then values with their reasons."""
-    if not any(notes or reasons for notes, reasons in below):
-        return to_table(columns, rows, caption)
-    room = terminal_width() - GAP * (len(columns) - 1)
-    is_too_narrow = sum(least_widths(columns, rows)) > room
-    widths = widest_cells(columns, rows)
-    flexible = [i for i, (_, layout_) in enumerate(columns) if layout_ == "wrap"]
-    narrow(widths, flexible, room)
-    blocks: list[RenderableType] = []
-    for i, (row, (notes, reasons)) in enumerate(zip(rows, below, strict=True)):
-        if is_too_narrow:
-            blocks += lines_of_row(columns, row)
-        else:
-            blocks.append(as_rich_table(columns, [row], has_header=i == 0, widths=widths))
-        blocks += [_indented("", note) for note in notes]
+    is_list = is_too_narrow(columns, rows)
+    widths = fitting_widths(columns, rows)
+    lines = [] if is_list else heading_lines(columns, widths)
+    for row, (notes, reasons) in zip(rows, below, strict=True):
+        lines += lines_of_row(columns, row) if is_list else row_lines(columns, row, widths)
+        lines += [_indented("", note) for note in notes]
         room_for_values = max((len(value) for value, _ in reasons), default=0)
-        blocks += [_indented(f"{value:<{room_for_values}} ", text) for value, text in reasons]
-    return rendered([*blocks, *captioned(caption)])
+        lines += [_indented(f"{value:<{room_for_values}} ", text) for value, text in reasons]
+    return rendered([*lines, *captioned(caption)])
 
 
-def _indented(value: str, text: str) -> RenderableType:
+def _indented(value: str, text: str) -> str | Text:
     """Return a text below a hit, after a number or nothing. It is wrapped, and never cut."""
-    from rich.text import Text
-
-    from qkvsearch.cli.lesson.wrapping import wrapped
-
     start = " " * (INDENT + 1)
-    line = Text(f"{value}{printable(' '.join(text.split()))}", style="dim")
-    lines = wrapped(line, terminal_width() - len(start), indent=len(value))
-    return Text(start) + Text(f"\n{start}").join(lines.split("\n"))
+    line = start + value + printable(" ".join(text.split()))
+    return wrapped(styled(line, "dim"), terminal_width(), indent=len(start) + len(value))
 
 
-def _marked(title: str, words: list[str]) -> Any:
-    """Return a title, on a terminal with the words that match the query in bold."""
+def _title(row: dict[str, Any]) -> Any:
+    """Return the title of a hit, on a terminal with the words that match the query in bold."""
+    title = " ".join(row["title"].split())
     if not sys.stdout.isatty():
         return title
     from rich.text import Text
@@ -249,7 +257,8 @@ def _marked(title: str, words: list[str]) -> Any:
     from qkvsearch.text.analysis import word_spans
 
     text = Text(printable(title))
-    for start, end in word_spans(words, text.plain):
+    matched_words = row.get("matches", {}).get("title", [])
+    for start, end in word_spans(matched_words, text.plain):
         text.stylize("bold green", start, end)
     return text
 

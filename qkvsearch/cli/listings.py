@@ -13,12 +13,19 @@ from qkvsearch.cli.hits import (
     question_option,
     where_option,
 )
-from qkvsearch.cli.render import Output, output_options, to_table, write_page
+from qkvsearch.cli.listing_table import write_page
+from qkvsearch.cli.render import Output, output_options
+from qkvsearch.cli.text_table import to_table
 
 BUILD_COLUMNS = (
-    ("", "left"), ("id", "left"), ("created (UTC)", "left"), ("command", "left"),
-    ("items", "right"), ("segments", "right"), ("MB", "right"),
-)  # fmt: skip
+    ("", "left"),
+    ("id", "left"),
+    ("created (UTC)", "left"),
+    ("command", "left"),
+    ("items", "right"),
+    ("segments", "right"),
+    ("MB", "right"),
+)
 # Facts that `info` shows in a separate table.
 COLUMN_FACTS = ("columns", "interaction_columns")
 all_rows_option = click.option("-k", type=click.IntRange(min=0), help="How many.  [default: all]")
@@ -65,7 +72,7 @@ def show(item: str, output: Output) -> None:
     """
     run = settings()
     engine = run.open()
-    note = engine.catalog.find_item(item)[1]
+    note = engine.catalog.titles.find_item(item)[1]
     run.notes([note] if note else [])
     card = engine.show(item)
     rows = [[name, "" if cell is None else cell] for name, cell in card.items()]
@@ -130,7 +137,8 @@ def records(user: str | None, k: int | None, offset: int, output: Output) -> Non
     # A table leaves out empty columns and where batches come from; other formats have every field.
     left_out = {"recorded", "client"}
     for name in ("rating", "weight", "time"):
-        left_out |= {name} if all(row[name] is None for row in listing) else set()
+        if all(row[name] is None for row in listing):
+            left_out.add(name)
     names = [name for name in listing.names if name not in left_out]
     write_page(listing, k, "records", output, names)
 

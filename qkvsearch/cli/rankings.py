@@ -30,7 +30,8 @@ from qkvsearch.cli.hits import (
     ranking_table,
     write_ranking,
 )
-from qkvsearch.cli.render import Output, terminal_width
+from qkvsearch.cli.render import Output
+from qkvsearch.cli.wrapping import terminal_width
 from qkvsearch.errors import quantity
 from qkvsearch.rank.options import OPTIONS, parse_ratings
 from qkvsearch.terminal import in_one_line
@@ -41,9 +42,18 @@ if TYPE_CHECKING:
 
 # Options that do not go with --all-users.
 ONE_USER_ONLY = (
-    "user", "strict_user", "likes", "ratings", "without", "exclude", "explain", "diversity",
-    "temperature", "offset", "distinct",
-)  # fmt: skip
+    "user",
+    "strict_user",
+    "likes",
+    "ratings",
+    "without",
+    "exclude",
+    "explain",
+    "diversity",
+    "temperature",
+    "offset",
+    "distinct",
+)
 SPELLED = {"likes": "like", "ratings": "rate"}
 # The id of a query, its hits as rows, and its ranking.
 Answer = tuple[str, list[dict[str, Any]], "Ranking"]
@@ -84,7 +94,7 @@ def search(
     """Rank the items for a text query; `-` reads it from stdin.
 
     "a phrase", field:word (any column; year:1990..1999) and word* must match, -word must not,
-    word^2 counts twice; other words only affect the order. Write -- before a query that begins
+    word^2 counts twice. All other words rank the results. Write -- before a query that begins
     with -. Typos are corrected, with a message.
 
     \b
@@ -142,7 +152,7 @@ def _write_answers(
         return
     fields = [name for *_, ranking in answers for name in field_names(ranking, explain)]
     all_rows = [row for _, rows, _ in answers for row in rows]
-    names = ["query"] * is_batch + fields
+    names = ["query", *fields] if is_batch else fields
     output.write(all_rows, lambda: _tables(answers, explain == FULL, is_batch), names)
 
 

@@ -79,7 +79,9 @@ def serve(
         raise click.UsageError("--demo serves a sample: leave out -w and QKVSEARCH_WORKSPACE")
     sample = "videos" if demo else run.sample
     engine = run.open() if sample is None else run.open_sample(sample)
-    path, example_user = engine.workspace.path, "" if sample is None else str(engine.users.ids[0])
+    path = engine.workspace.path
+    # Only a sample's users may be shown to everyone.
+    example_user = "" if sample is None else str(engine.users.ids[0])
     engine.close()
     name = sample or real_path(path).name
     server_settings = Settings(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from qkvsearch._utils.spoken import LANGUAGES, ORIGINAL
 from qkvsearch.cli.context import command
 from qkvsearch.cli.render import Output, document_options, to_json
 from qkvsearch.errors import QkvError
@@ -70,8 +72,9 @@ class Request:
 )
 @click.option(
     "--lang",
-    type=click.Choice(["en", "zh"]),
-    help="English or Chinese.  [default: zh where the system speaks it, else en]",
+    type=click.Choice(list(LANGUAGES)),
+    help=f"{' or '.join(each.english_name for each in LANGUAGES.values())}.  "
+    f"[default: the system's, else {ORIGINAL}]",
 )
 @click.option("--input", "inputs", type=FILE, help="Your own inputs: one row of numbers for each.")
 @click.option("--wq", "w_query", type=FILE, help="Your own matrix for the queries.")
@@ -126,17 +129,23 @@ def teach(output: Output, lang: str | None, digits: int, **options: Any) -> None
 
 
 def _spoken() -> str:
-    """Return the language of the environment, in the order of gettext."""
-    names = (os.environ.get(name) for name in ("LANGUAGE", "LC_ALL", "LC_MESSAGES", "LANG"))
-    return "zh" if next(filter(None, names), "").startswith("zh") else "en"
+    """Return the language of the environment, by the first variable that gettext would read."""
+    for name in ("LANGUAGE", "LC_ALL", "LC_MESSAGES", "LANG"):
+        if value := os.environ.get(name):
+            code = re.split("[^a-z]", value, maxsplit=1)[0]  # of "zh_CN.UTF-8": "zh"
+            return code if code in LANGUAGES else ORIGINAL
+    return ORIGINAL
 
 
 def _name(lesson: str | None) -> str | None:
     """Return the name of a lesson that may be given by its number."""
     from qkvsearch.lessons import outline
 
+    if lesson is None:
+        return None
     by_number = {str(line.number): line.name for line in outline()}
-    return lesson and by_number.get(lesson.lstrip("0") or "0", lesson)
+    number = lesson.lstrip("0") or "0"
+    return by_number.get(number, lesson)
 
 
 def _given(own: dict[str, Any]) -> Given:
@@ -228,7 +237,8 @@ def _lessons(request: Request, given: Given, output: Output) -> None:
 
     names = COURSE_LESSONS if request.lesson is None else (request.lesson,)
     is_text = output.format == "table" and output.path is None
-    is_whole, quizzes = request.step is None, not request.no_quiz
+    is_whole = request.step is None
+    quizzes = not request.no_quiz
     computed = (_only(lesson(name, given), request.step) for name in names)
     if is_text and is_interactive() and not request.instructor:
         read(computed, quizzes, is_whole=is_whole, save=request.save)

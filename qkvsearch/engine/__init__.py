@@ -243,7 +243,7 @@ class Engine:
         again: record the same content once more. Raises `QkvError` if no row is usable, and for
         content that is recorded already.
         """
-        from qkvsearch.learn.recording import record_file
+        from qkvsearch.learn.record_file import record_file
 
         return record_file(self._recording(), source, columns, again)
 
@@ -412,7 +412,7 @@ class Engine:
                 "another protocol or seed they may have been chosen by interactions that are held "
                 "out here."
             )
-        if n_recorded := models.snapshot.catalog.records.count():
+        if n_recorded := models.snapshot.records.count():
             notes.append(f"Left out: {quantity(n_recorded, 'recorded interaction')}.")
         return replace(evaluation, notes=[*notes, *evaluation.notes])
 

@@ -29,7 +29,7 @@ def build_facts(snapshot: Snapshot) -> dict[str, Any]:
         "items": facts["n_items"],
         "users": facts.get("n_users", 0),
         "interactions": facts.get("n_interactions", 0),
-        "recorded": catalog.records.count(),
+        "recorded": snapshot.records.count(),
         "tuned": facts.get("tuned"),
         "next_item": facts.get("next_item"),
         "rating_scale": facts.get("rating_scale"),

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from qkvsearch.engine.export_embeddings import ExportedEmbeddings
     from qkvsearch.engine.projection import ItemMap
     from qkvsearch.engine.rows import ItemRows, UserRows
-    from qkvsearch.heads.stored_log import Histories
+    from qkvsearch.heads.histories import Histories
     from qkvsearch.rank.batch import Exported
     from qkvsearch.rank.listing import Listing
     from qkvsearch.rank.recommend import Recommender
@@ -98,7 +98,7 @@ class OpenBuild:
     @property
     def histories(self) -> Histories:
         """The histories of all users, with the interactions recorded since the build."""
-        from qkvsearch.heads.stored_log import Histories
+        from qkvsearch.heads.histories import Histories
 
         return Histories(self.models, self.catalog)
 
@@ -131,13 +131,13 @@ class OpenBuild:
         check(k=0 if k is None else k, offset=offset)
         if user is not None:
             check_id("user", user)
-        return record_rows(self.catalog, user, k, offset)
+        return record_rows(self.snapshot, user, k, offset)
 
     def show(self, item: Any) -> dict[str, Any]:
         """Return one item: all columns, and its number of `users`. Raises `UnknownIdError`."""
         from qkvsearch.engine.rows import item_card
 
-        return item_card(self.histories, self.catalog.item_position(check_id("item", item)))
+        return item_card(self.histories, self.catalog.titles.item_position(check_id("item", item)))
 
     def info(self) -> dict[str, Any]:
         """Return what was built, when, and from what."""
@@ -219,7 +219,7 @@ class OpenBuild:
         personal = None if user is None else preferences
         item_filter = Filter(mask, n_needed, groups)
         fused = self.texts.fused(read_query, names, personal, item_filter, anyway, prefix)
-        if fused is not None and read_query.text.strip() and not anyway:
+        if fused is not None and read_query.has_text and not anyway:
             fused = fused.above_mean()
 
         emptying_where = None if where_mask.any() else where
@@ -238,7 +238,7 @@ class OpenBuild:
         ranking = replace(
             ranking.noted([*unknown_notes, *notes]),
             query=query,
-            corrections=[change.to_record() for change in read_query.changes],
+            corrections=[change.to_record() for change in read_query.understood.changes],
             reasoning=WordReasons(query),
         )
         if facet_columns:
@@ -309,14 +309,9 @@ class OpenBuild:
         too little, and `notes` say why. Raises `QkvError` for an argument that cannot be used.
         """
         from qkvsearch.rank.diversity import diverse, pool_size
-        from qkvsearch.rank.recommend import (
-            POPULAR,
-            HistoryReasons,
-            read_history,
-            with_facts,
-            with_reasons,
-            with_strength,
-        )
+        from qkvsearch.rank.history_reasons import HistoryReasons, with_reasons
+        from qkvsearch.rank.hit_facts import with_facts, with_strength
+        from qkvsearch.rank.recommend import POPULAR, read_history
 
         check(k=k, temperature=temperature, damping=damping, diversity=diversity, because=because)
         check(offset=offset)

@@ -16,7 +16,7 @@ from qkvsearch._utils.caching import cached_property
 from qkvsearch._utils.folding import fold
 from qkvsearch._utils.validation import check_id
 from qkvsearch.errors import QkvError, listed_names, quantity, suggest
-from qkvsearch.heads.stored_log import Histories
+from qkvsearch.heads.histories import Histories
 from qkvsearch.rank.candidates import candidates
 from qkvsearch.rank.display import address_columns, unit_of
 from qkvsearch.rank.facets import Facets
@@ -108,7 +108,7 @@ class ItemRows(RowsById):
         return self.catalog.ids("items")
 
     def __getitem__(self, id_: Any) -> dict[str, Any]:
-        return self.catalog.row(self.catalog.item_position(check_id("item", id_)))
+        return self.catalog.row(self.catalog.titles.item_position(check_id("item", id_)))
 
     def to_frame(self) -> pd.DataFrame:
         import pandas as pd
@@ -160,7 +160,7 @@ class ItemRows(RowsById):
                 continue
             if column.type in ("list", "text") and _has_long_values(catalog, column):
                 continue
-            cells = catalog.column_cells(column.stored)
+            cells = catalog.values.cells(column.stored)
             counts = cells.counts(np.ones(len(cells.codes), dtype=bool))
             if len(counts) > 1 and _is_worth_counting(column, counts):
                 rank = KINDS.index(column.type), -sum(counts.values()), index
@@ -266,7 +266,7 @@ def sorted_rows(histories: Histories, rows: np.ndarray, sort: str) -> tuple[np.n
         raise QkvError(
             f"`sort`: no column {name!r}{near} (columns: {listed_names(columns.names)}; or {USERS})"
         )
-    cells = histories.catalog.column_cells(columns.find(name).stored)
+    cells = histories.catalog.values.cells(columns.find(name).stored)
     keys = {
         code: (isinstance(cell, str), fold(cell) if isinstance(cell, str) else cell)
         for code, cell in enumerate(cells.distinct)

@@ -26,18 +26,18 @@ MAX_SCORES = 1 << 22
 
 @dataclass(frozen=True)
 class HeldOutUsers:
-    """The users with relevant held-out items, or a random sample of them.
+    """The users with relevant held-out items, or a random sample of them."""
 
-    users: their rows (n,). relevant: for each user, the held-out items that count as hits, with
-    grade 1. train: confidences (n_users, n_items) to learn from. liked, seen: the users' histories
-    (n, n_items), as confidences and as ones. n_eligible: the number of users sampled from.
-    """
-
+    # Their rows, (n,).
     users: np.ndarray
+    # For each user, the held-out items that count as hits, with grade 1.
     relevant: list[dict[int, int]]
+    # Confidences (n_users, n_items) to learn from.
     train: csr_matrix
+    # The users' histories (n, n_items), as confidences and as ones.
     liked: csr_matrix
     seen: csr_matrix
+    # The number of users sampled from.
     n_eligible: int
 
     @classmethod
@@ -60,10 +60,11 @@ class HeldOutUsers:
             rng = random_generator(random_state)
             users = eligible[np.sort(rng.choice(len(eligible), max_users, replace=False))]
         feedback = Feedback.of(parts.train)
-        train, history = _matrices(
-            parts,
-            lambda log: log.matrix(feedback.confidences(log.items, log.ratings, log.weights)),
-        )
+
+        def confidences(log: Interactions) -> csr_matrix:
+            return log.matrix(feedback.confidences(log.items, log.ratings, log.weights))
+
+        train, history = _matrices(parts, confidences)
         seen = parts.history.matrix()[users]
         relevant_to = [relevant[user] for user in users.tolist()]
         return cls(users, relevant_to, train, history[users], seen, len(eligible))
@@ -79,8 +80,9 @@ class HeldOutUsers:
     def rankings(
         self, system: System, k: int, callback: Callable[[int], None] = lambda n: None
     ) -> list[list[int]]:
-        """Return each user's k best items of the whole catalog without their history; ties go to
-        the smaller row number. `callback` is called with the number of users done.
+        """Return each user's k best items of the whole catalog without their history. Of equal
+        items, those with smaller row numbers come first. `callback` is called with the number of
+        users done.
         """
         n, n_items = self.seen.shape
         # At least two blocks, so that BLAS has one thread in each case.

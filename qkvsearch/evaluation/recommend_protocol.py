@@ -102,7 +102,8 @@ def evaluate_recommend(
         callback=partial(progress, "learning preferences"),
     )
     systems: dict[str, System] = {OURS: ours}
-    systems |= {name: HeadAlone(ours, name) for name in HEADS}
+    for name in HEADS:
+        systems[name] = HeadAlone(ours, name)
     for name, baseline in BASELINES.items():
         systems[name] = baseline(callback=partial(progress, f"learning {name}"))
     evaluated = {name: (system, held_out) for name, system in systems.items()}
@@ -115,15 +116,21 @@ def evaluate_recommend(
     _add_ratings(comparison, parts, seed, progress)
     left_out = {name: system.left_out_ for name, system in systems.items() if system.left_out_}
     facts = {"k": k, "random_state": seed, **_counts(held_out, parts), "left_out": left_out}
+    metrics_of_all = comparison.metrics
+    baselines = {
+        name: metrics_of_system
+        for name, metrics_of_system in metrics_of_all.items()
+        if name not in (OURS, *HEADS)
+    }
     return Evaluation(
         protocol,
-        comparison.metrics.pop(OURS),
-        {name: figures for name, figures in comparison.metrics.items() if name not in HEADS},
-        facts,
-        comparison.intervals,
-        comparison.differences,
-        _notes(held_out, parts, left_out),
-        {name: comparison.metrics[name] for name in HEADS},
+        metrics=metrics_of_all[OURS],
+        baselines=baselines,
+        facts=facts,
+        intervals=comparison.intervals,
+        differences=comparison.differences,
+        notes=_notes(held_out, parts, left_out),
+        heads={name: metrics_of_all[name] for name in HEADS},
     )
 
 
@@ -256,10 +263,12 @@ class _Comparison:
             self.metrics.setdefault(system, {})[name] = value
         for name in figures[OURS]:
             self.intervals[name] = interval(samples[OURS, name])
-            others = {s: value for (s, figure), value in values.items() if figure == name}
-            for system in (OURS, *HEADS):
-                others.pop(system, None)
-            baseline = best_of(name, others)
+            baselines = {
+                system: figures_of_system[name]
+                for system, figures_of_system in self.metrics.items()
+                if (system, name) in values and system not in (OURS, *HEADS)
+            }
+            baseline = best_of(name, baselines)
             low, high = interval(samples[OURS, name] - samples[baseline, name])
             difference = values[OURS, name] - values[baseline, name]
             self.differences[name] = Difference(baseline, difference, low, high)
@@ -271,9 +280,8 @@ def rating_errors(parts: Split, random_state: int, progress: Progress) -> dict[s
     Users who are not in the training part are solved for exactly from their history.
     """
     assert parts.test.ratings is not None
-    model = BiasedMF(
-        random_state=random_state, callback=lambda i, n: progress("learning ratings", i, n)
-    ).fit(parts.train)
+    callback = partial(progress, "learning ratings")
+    model = BiasedMF(random_state=random_state, callback=callback).fit(parts.train)
     predicted = {OURS: _model_ratings(model, parts), "biases": _bias_ratings(parts)}
     return {system: ratings - parts.test.ratings for system, ratings in predicted.items()}
 
@@ -296,7 +304,8 @@ def _solved_users(model: BiasedMF, history: Interactions) -> tuple[np.ndarray, n
     biases = np.zeros_like(model.user_biases_)
     embeddings = np.zeros_like(model.user_embeddings_)
     users = np.unique(history.users)
-    starts, ends = (np.searchsorted(history.users, users, side) for side in ("left", "right"))
+    starts = np.searchsorted(history.users, users, "left")
+    ends = np.searchsorted(history.users, users, "right")
     for user, start, end in zip(users, starts, ends, strict=True):
         biases[user], embeddings[user] = model.factors_.fold_in(
             history.items[start:end], history.ratings[start:end]

@@ -39,23 +39,24 @@ class Difference:
 class Evaluation:
     """The result of an evaluation.
 
-    metrics: ours. heads: of each of our heads alone, if there are several. baselines: metrics of
-    other systems under the same `protocol`, by name. facts: counts of users or queries, and what
-    was left out. intervals: the 95% confidence interval of each metric, for other users like these.
-    differences: between each metric and the best baseline's. notes: sentences for people about what
-    was left out; not in `to_dict`, since the facts contain it.
-
     >>> Evaluation("random", {"mrr@10": 0.5}, facts={"users": 3}).to_dict()
     {'protocol': 'random', 'metrics': {'mrr@10': 0.5}, 'baselines': {}, 'users': 3}
     """
 
     protocol: str
+    # Ours.
     metrics: Metrics
+    # The metrics of other systems under the same protocol, by name.
     baselines: dict[str, Metrics] = field(default_factory=dict)
+    # Counts of users or queries, and what was left out.
     facts: dict[str, Any] = field(default_factory=dict)
+    # The 95% confidence interval of each metric, for other users like these.
     intervals: dict[str, tuple[float, float]] = field(default_factory=dict)
+    # Between each metric and the best baseline's.
     differences: dict[str, Difference] = field(default_factory=dict)
+    # Sentences for people about what was left out; not in `to_dict`, since the facts contain it.
     notes: Sequence[str] = ()
+    # The metrics of each of our heads alone, if there are several.
     heads: dict[str, Metrics] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
@@ -89,7 +90,10 @@ class Evaluation:
         """
         if name.partition("@")[0] in NEITHER_IS_BETTER:
             return None
-        return best_of(name, {s: m[name] for s, m in self.systems().items() if name in m})
+        values = {
+            system: metrics[name] for system, metrics in self.systems().items() if name in metrics
+        }
+        return best_of(name, values)
 
     def verdict(self, name: str) -> str:
         """Return one sentence on which system is ahead; empty without a baseline."""
@@ -111,8 +115,9 @@ class Evaluation:
         if name not in self.differences or self.differences[name].difference >= 0:
             return ""
         ideas = ["qkvsearch tune searches settings of both heads for this log"]
-        better = {h: m[name] for h, m in self.heads.items() if m[name] > self.metrics[name]}
-        ideas += [f"recommend --heads {h} reaches {value:.4f} alone" for h, value in better.items()]
+        for head, metrics in self.heads.items():
+            if metrics[name] > self.metrics[name]:
+                ideas.append(f"recommend --heads {head} reaches {metrics[name]:.4f} alone")
         if self.differences[name].baseline == "popularity":
             ideas.append("build --plan shows whether ratings, weights and events are read right")
         return f"To try: {'; '.join(ideas)}."
@@ -120,4 +125,5 @@ class Evaluation:
 
 def best_of(name: str, values: dict[str, float]) -> str:
     """Return the system with the best value of a metric; the first of equal ones."""
-    return (min if name in LOWER_IS_BETTER else max)(values, key=lambda system: values[system])
+    best = min if name in LOWER_IS_BETTER else max
+    return best(values, key=lambda system: values[system])

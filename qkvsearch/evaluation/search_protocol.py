@@ -8,7 +8,7 @@ from typing import Any
 from qkvsearch._utils.callbacks import Progress
 from qkvsearch.errors import Count, DataError, listed_names
 from qkvsearch.evaluation.metrics import Grades, Ranked, ndcg, recall, reciprocal_rank
-from qkvsearch.evaluation.results import Evaluation, Metrics
+from qkvsearch.evaluation.results import OURS, Evaluation, Metrics
 from qkvsearch.rank.ranking import Hit
 from qkvsearch.tables.ids import Id, Ids, id_text
 from qkvsearch.tables.judgements import (
@@ -57,33 +57,48 @@ def evaluate_search(
     grades = [judgements[query] for query in judged]
     figures: dict[str, Metrics] = {}
     rankings: dict[str, list[Any]] = {}
-    for name, system in {"qkvsearch": search, **(baselines or {})}.items():
-        ranked = rankings[name] = []
+    for name, system in {OURS: search, **(baselines or {})}.items():
+        rankings[name] = []
         for done, query in enumerate(judged, 1):
-            ranked.append([id_text(id_) for id_ in system(queries[query], DEPTH)])
+            ranked = system(queries[query], DEPTH)
+            rankings[name].append([id_text(id_) for id_ in ranked])
             if progress is not None:
                 progress(f"asking {name}", done, len(judged))
-        figures[name] = _figures(ranked, grades)
-    items = sorted({item for judged_items in grades for item in judged_items})
+        figures[name] = _figures(rankings[name], grades)
     facts: dict[str, Any] = {
         "queries": len(judged),
-        "queries_without_hits": sum(not ranked for ranked in rankings["qkvsearch"]),
+        "queries_without_hits": sum(not ranked for ranked in rankings[OURS]),
         "queries_without_judgements": [query for query in queries if query not in judgements],
-        "items_not_in_catalog": [
-            item for item in items if catalog is not None and item not in catalog
-        ],
+        "items_not_in_catalog": _items_outside(catalog, grades),
     }
-    consequences = {
-        "queries_without_judgements": "{n} {n:query|queries} without judgements left out",
-        "items_not_in_catalog": "{n} {n:item not in catalog counts|items not in catalog count} as "
-        "missed",
-    }
+    return Evaluation(PROTOCOL, figures.pop(OURS), figures, facts, notes=_notes(facts))
+
+
+def _items_outside(catalog: Ids | None, judged: Sequence[Grades]) -> list[Any]:
+    """Return the judged items that are not in the catalog, in order."""
+    if catalog is None:
+        return []
+    items = {item for grades in judged for item in grades}
+    return [item for item in sorted(items) if item not in catalog]
+
+
+def _notes(facts: Mapping[str, Any]) -> list[str]:
+    """Return sentences about what was left out, and what counts as missed."""
     notes = []
-    for fact, consequence in consequences.items():
-        if names := facts[fact]:
-            sentence = consequence.format(n=Count(len(names)))
-            notes.append(f"{sentence}: {listed_names(names, MAX_NAMES)}")
-    return Evaluation(PROTOCOL, figures.pop("qkvsearch"), figures, facts, notes=notes)
+    queries = facts["queries_without_judgements"]
+    if queries:
+        n = Count(len(queries))
+        notes.append(
+            f"{n} {n:query|queries} without judgements left out: {listed_names(queries, MAX_NAMES)}"
+        )
+    items = facts["items_not_in_catalog"]
+    if items:
+        n = Count(len(items))
+        notes.append(
+            f"{n} {n:item not in catalog counts|items not in catalog count} as missed: "
+            f"{listed_names(items, MAX_NAMES)}"
+        )
+    return notes
 
 
 def evaluate_heads(
@@ -103,9 +118,14 @@ def evaluate_heads(
     def with_heads(names: list[str] | None) -> Search:
         return lambda text, k: [hit.id for hit in search(text, k=k, heads=names)]
 
-    baselines = {} if heads and {*heads} == {BASELINE} else {BASELINE: with_heads([BASELINE])}
+    baselines = {BASELINE: with_heads([BASELINE])}
+    is_baseline = heads is not None and {*heads} == {BASELINE}
     return evaluate_search(
-        with_heads(heads), *judged, baselines=baselines, catalog=catalog, progress=progress
+        with_heads(heads),
+        *judged,
+        baselines={} if is_baseline else baselines,
+        catalog=catalog,
+        progress=progress,
     )
 
 

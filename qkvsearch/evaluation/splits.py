@@ -17,17 +17,16 @@ TEST_SHARE = 0.2
 
 @dataclass(frozen=True)
 class Split:
-    """A split of a log. All parts use the row numbers of the log's users and items.
+    """A split of a log. All parts use the row numbers of the log's users and items."""
 
-    train: the pairs that the models learn from. history: the pairs by which the users of `test` are
-    described, and which are not recommended to them again; the same as `train`, unless training
-    excludes these users. test: the pairs held out. newcomers: the number of users left out of
-    `test` because they have no history.
-    """
-
+    # The pairs that the models learn from.
     train: Interactions
+    # The pairs by which the users of `test` are described, and which are not recommended to them
+    # again. The same as `train`, unless training excludes these users.
     history: Interactions
+    # The pairs held out.
     test: Interactions
+    # The number of users left out of `test` because they have no history.
     newcomers: int = 0
 
     def rated(self) -> Split:

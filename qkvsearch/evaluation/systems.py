@@ -15,11 +15,13 @@ from qkvsearch._utils.threads import one_blas_thread
 from qkvsearch._utils.validation import random_seed
 from qkvsearch.errors import DataError, QkvError, quantity
 from qkvsearch.models.cold_start import fit_text_map, place_cold_items
-from qkvsearch.models.estimators import ImplicitALS
-from qkvsearch.models.item_neighbours import NeighbourRegression, NeighbourWeights
 from qkvsearch.models.next_item import NextItem
-from qkvsearch.models.preferences import Preferences, head_settings, learn_preferences
-from qkvsearch.models.user_vectors import ImplicitFactors
+from qkvsearch.models.preferences import (
+    COLLABORATIVE,
+    Preferences,
+    learn_preferences,
+    learners,
+)
 from qkvsearch.tables.ids import Ids
 from qkvsearch.tables.interactions import Interactions
 
@@ -56,10 +58,11 @@ class System(Protocol):
 
 
 class Fused:
-    """Embeddings and neighbours in the shares that they learn, as in `recommend`.
+    """All heads of `recommend` in the shares that they learn.
 
     keys: text vectors (n_items, t), which place cold items. placing(done, total): progress of that.
-    settings: of both heads, as `head_settings` reads them.
+    callback(done, total): progress of each head. settings: of all heads, as `settings_by_head`
+    reads them.
     """
 
     left_out_ = ""
@@ -75,20 +78,15 @@ class Fused:
     ) -> None:
         self.keys, self.placing = keys, placing
         self.random_state = random_seed(random_state)
-        settings, of_neighbours = head_settings(settings)
-        self.model = ImplicitALS(**settings, random_state=self.random_state, callback=callback)
-        self.neighbour_model = NeighbourRegression(**of_neighbours, callback=callback)
 
-    def embeddings(self, X: csr_matrix) -> ImplicitFactors:
-        factors: ImplicitFactors = self.model.fit(X).factors_
-        return factors
+        def progress(stage: str, done: int, total: int) -> None:
+            if callback is not None:
+                callback(done, total)
 
-    def neighbours(self, X: csr_matrix) -> NeighbourWeights:
-        return self.neighbour_model.fit(X).weights_
+        self.learners = learners(settings, self.random_state, progress)
 
     def fit(self, X: csr_matrix) -> Self:
-        learned = learn_preferences(X, self.embeddings, self.neighbours, self.random_state)
-        return self.using(learned, X)
+        return self.using(learn_preferences(X, self.learners, self.random_state), X)
 
     def using(self, preferences: Preferences, X: csr_matrix) -> Self:
         """Score by these preferences, with the items that X has no interactions with placed by
@@ -97,15 +95,16 @@ class Fused:
         self.preferences_ = preferences
         if self.keys is None:
             return self
-        placing = self.placing or (lambda done, total: None)
-        placing(0, 1)
+        if self.placing is not None:
+            self.placing(0, 1)
         items = preferences.factors.item_embeddings
         text_map = fit_text_map(self.keys, items)
         if text_map is not None:
             items = place_cold_items(items, self.keys, text_map, X.getnnz(axis=0) == 0)
-        placing(1, 1)
+        if self.placing is not None:
+            self.placing(1, 1)
         factors = replace(preferences.factors, item_embeddings=items)
-        self.preferences_ = replace(preferences, factors=factors)
+        self.preferences_ = preferences.with_head(COLLABORATIVE, factors)
         return self
 
     def scores(self, histories: csr_matrix) -> np.ndarray:

@@ -6,8 +6,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
-from itertools import accumulate
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,7 +19,8 @@ from qkvsearch.evaluation.systems import Fused
 from qkvsearch.models.confidences import scale_of
 from qkvsearch.models.estimators import ImplicitALS
 from qkvsearch.models.item_neighbours import NeighbourRegression
-from qkvsearch.models.preferences import HEADS, Preferences, head_settings, with_shares_for
+from qkvsearch.models.preferences import Preferences, settings_by_head, with_shares_for
+from qkvsearch.models.recommend_head import FittedHead
 from qkvsearch.tables.interactions import Interactions
 
 Settings = dict[str, Any]
@@ -41,15 +41,15 @@ MAX_USERS = 10_000
 
 @dataclass(frozen=True)
 class Trial:
-    """One evaluation of settings on the validation part.
+    """One evaluation of settings on the validation part."""
 
-    number: 0 for the default settings, −1 for those in use. settings: parameters, empty for the
-    default ones. share: of the iterations. figure: nDCG@k.
-    """
-
+    # 0 for the default settings, −1 for those in use.
     number: int
+    # Parameters of all heads; empty for the default ones.
     settings: Settings
+    # Of the iterations.
     share: float
+    # nDCG@k
     figure: float
     seconds: float
 
@@ -61,25 +61,24 @@ class Trial:
 
 @dataclass(frozen=True)
 class Tuning:
-    """The result of tuning.
-
-    settings: the best parameters of both heads (`head_settings`), empty for the default ones;
-    in_use: those to improve on. validation, test: the `metric` of "default", "in_use" (where that
-    differs) and "tuned". difference: tuned − in use on the test part, with its 95% interval.
-    out_of_time: whether time ran out before all settings were tried to the end. users: how many of
-    `eligible_users` the test part was evaluated on.
-    """
+    """The result of tuning."""
 
     protocol: str
     metric: str
+    # The best parameters of all heads (`settings_by_head`), empty for the default ones.
     settings: Settings
+    # The metric on both parts of "default", "in_use" (where that differs) and "tuned".
     validation: dict[str, float]
     test: dict[str, float]
+    # Tuned − in use on the test part, with its 95% interval.
     difference: float
     interval: tuple[float, float]
     trials: list[Trial] = field(repr=False)
+    # Whether time ran out before all settings were tried to the end.
     out_of_time: bool = False
+    # The parameters to improve on.
     in_use: Settings = field(default_factory=dict)
+    # How many of `eligible_users` the test part was evaluated on.
     users: int = 0
     eligible_users: int = 0
 
@@ -155,7 +154,8 @@ def tune(
     parts, scale = split(log, protocol, seed), scale_of(log)
     # A different seed, so that the second split is independent of the first.
     inner = split(parts.train, protocol, seed + 1)
-    validation, test = (HeldOutUsers.of(each, scale, MAX_USERS, seed) for each in (inner, parts))
+    validation = HeldOutUsers.of(inner, scale, MAX_USERS, seed)
+    test = HeldOutUsers.of(parts, scale, MAX_USERS, seed)
     evaluator = _Evaluator(k, keys, seed)
     progress = progress or silent
     search = _Search(validation, evaluator, deadline, trials, in_use or {}, callback, progress)
@@ -218,16 +218,22 @@ def _best(trials: Sequence[Trial]) -> Trial:
     return max(trials, key=lambda trial: (trial.figure, -trial.number))
 
 
+class _LearnedHead(NamedTuple):
+    """What was learned with some settings."""
+
+    settings: Settings
+    head: FittedHead
+
+
 @dataclass(frozen=True)
 class _Evaluator:
-    """Evaluation of both heads together with any settings by nDCG@k. cached: by head, the settings
-    of the last trial and what was learned with them.
-    """
+    """Evaluation of all heads together with any settings, by nDCG@k."""
 
     k: int
     keys: np.ndarray | None
     random_state: int
-    cached: dict[str, tuple[Settings, Any]] = field(default_factory=dict)
+    # By name, each head of the last trial: the next one often differs in another head.
+    cached: dict[str, _LearnedHead] = field(default_factory=dict)
 
     def fused(self, settings: Settings, callback: Callback | None = None) -> Fused:
         settings = {"random_state": self.random_state, "callback": callback, **settings}
@@ -236,11 +242,11 @@ class _Evaluator:
     def trial(self, held_out: HeldOutUsers, settings: Settings, callback: Callback) -> Fused:
         """Learn the heads, and the shares that are best for the held-out users."""
         system, train = self.fused(settings, callback), held_out.train
-        fits = (system.embeddings, system.neighbours)
-        for head, fit, of_head in zip(HEADS, fits, head_settings(settings), strict=True):
-            if head not in self.cached or self.cached[head][0] != of_head:
-                self.cached[head] = of_head, fit(train)
-        preferences = Preferences(*(self.cached[head][1] for head in HEADS))
+        by_head = settings_by_head(settings)
+        for name, learn in system.learners.items():
+            if name not in self.cached or self.cached[name].settings != by_head[name]:
+                self.cached[name] = _LearnedHead(by_head[name], learn(train))
+        preferences = Preferences({name: self.cached[name].head for name in system.learners})
         relevant = [np.array([*items]) for items in held_out.relevant]
         return system.using(with_shares_for(preferences, held_out.liked, relevant), train)
 
@@ -286,44 +292,61 @@ class _Search:
     reserved: float = 0.0
 
     def __post_init__(self) -> None:
-        left, self.n_neighbours = self.n_trials, math.ceil(SURVIVOR_SHARE * self.n_trials)
-        rounds = accumulate(
-            ITERATION_SHARES[1:], lambda left, _: math.ceil(SURVIVOR_SHARE * left), initial=left
-        )
-        self.n_planned = self.n_neighbours + int(sum(rounds)) + 1 + bool(self.in_use)
+        self.n_neighbours = math.ceil(SURVIVOR_SHARE * self.n_trials)
+        self.n_planned = self._count_planned()
         self.rng = np.random.default_rng(self.evaluator.random_state)
         defaults = ImplicitALS().get_params()
+        # The settings of the embeddings that random ones are drawn around; `_run` adds alpha0 and
+        # reg, as the default trial computed them.
         self.center = {name: defaults[name] for name in ("n_components", "max_iter", "nu")}
         self.finalists = {"default": self._run(DEFAULT, {}, 1.0)}
         if self.in_use:
             self.finalists["in_use"] = self._run(IN_USE, self.in_use, 1.0)
 
+    def _count_planned(self) -> int:
+        """Return how many trials there are if no time limit ends them."""
+        n_planned = self.n_neighbours + 1  # and the default settings
+        if self.in_use:
+            n_planned += 1
+        n_in_round = self.n_trials
+        for _ in ITERATION_SHARES:
+            n_planned += n_in_round
+            n_in_round = math.ceil(SURVIVOR_SHARE * n_in_round)
+        return n_planned
+
     def best(self) -> Trial:
         """Return the best trial that learned to the end; among equals the lowest number."""
         try:
-            numbers = range(1, self.n_neighbours + 1)
-            of_neighbours = {number: draw_neighbours(self.rng) for number in numbers}
-            rounds_left = len(ITERATION_SHARES)
-            trials = self._round(of_neighbours, 1.0, rounds_left + 1)
-            settings = self._draw(_best([self.finalists["default"], *trials]).settings)
-            for share in ITERATION_SHARES:
-                survivors = self._round(settings, share, rounds_left)
-                survivors = survivors[: math.ceil(SURVIVOR_SHARE * len(survivors))]
-                settings = {trial.number: trial.settings for trial in survivors}
-                rounds_left -= 1
+            self._run_rounds()
         except _OutOfTimeError:
             self.out_of_time = True
         return _best([trial for trial in self.trials if trial.share == ITERATION_SHARES[-1]])
 
+    def _run_rounds(self) -> None:
+        """Try settings of the neighbours, and with the best ones settings of the embeddings, of
+        which a part survives each round.
+        """
+        rounds_left = len(ITERATION_SHARES)
+        numbers = range(1, self.n_neighbours + 1)
+        of_neighbours = {number: draw_neighbours(self.rng) for number in numbers}
+        trials = self._round(of_neighbours, 1.0, rounds_left + 1)
+        settings = self._draw(_best([self.finalists["default"], *trials]).settings)
+        for share in ITERATION_SHARES:
+            trials = self._round(settings, share, rounds_left)
+            survivors = trials[: math.ceil(SURVIVOR_SHARE * len(trials))]
+            settings = {trial.number: trial.settings for trial in survivors}
+            rounds_left -= 1
+
     def _draw(self, of_neighbours: Settings) -> dict[int, Settings]:
         """Draw random settings of the embeddings, by trial number."""
         train = self.held_out.train
-        n_users, n_items = (np.count_nonzero(train.getnnz(axis=axis)) for axis in (1, 0))
-        return {
-            self.n_neighbours + number: of_neighbours
-            | draw(self.rng, self.center, train.nnz / n_users, int(n_items))
-            for number in range(1, self.n_trials + 1)
-        }
+        n_users = np.count_nonzero(train.getnnz(axis=1))
+        n_items = int(np.count_nonzero(train.getnnz(axis=0)))
+        settings = {}
+        for number in range(1, self.n_trials + 1):
+            drawn = draw(self.rng, self.center, train.nnz / n_users, n_items)
+            settings[self.n_neighbours + number] = of_neighbours | drawn
+        return settings
 
     def _round(self, settings: dict[int, Settings], share: float, rounds_left: int) -> list[Trial]:
         """Run trials in an equal share of the time, without those beyond it; return them, the best
@@ -354,15 +377,15 @@ class _Search:
         limited = settings | {"max_iter": iterations}
         system = self.evaluator.trial(self.held_out, limited, check)
         if number == DEFAULT:
-            fitted = system.model
-            self.center |= {"alpha0": fitted.alpha0_, "reg": fitted.reg_}
+            fitted = system.preferences_.factors
+            self.center |= {"alpha0": fitted.alpha0, "reg": fitted.reg}
         figure = float(self.evaluator.user_figures(system, self.held_out).mean())
         trial = Trial(number, settings, share, figure, time.monotonic() - start)
         self.trials.append(trial)
         if share == ITERATION_SHARES[-1]:
             # The finalists learn for the test part, and the best once more from all data.
-            slowest = max(t.seconds for t in self.trials if t.share == share)
-            not_random = sum(t.seconds for t in self.trials if t.number <= DEFAULT)
+            slowest = max(each.seconds for each in self.trials if each.share == share)
+            not_random = sum(each.seconds for each in self.trials if each.number <= DEFAULT)
             self.reserved = LAST_FITS_FACTOR * (not_random + 2 * slowest)
         self.progress("trying settings", len(self.trials), self.n_planned)
         if self.callback is not None:

@@ -32,41 +32,47 @@ MATCHING = 2.5
 
 
 class Evidence(NamedTuple):
-    """The evidence of a text. letters: the kind of letters of most of its words. values: for
-    `WORDS` and by head, a number or one for each of several items.
-    """
+    """The evidence that a catalog answers a text."""
 
+    # The kind of letters of most of its words.
     letters: str
+    # For `WORDS` and by head, a number or one for each of several items.
     values: Mapping[str, Any]
 
 
 class WordStatistics(NamedTuple):
-    """What a catalog has of the words of a text.
+    """What a catalog has of the words of a text."""
 
-    n: how many words the text has. letters: the kind of letters of most of them. share: the share
-    of them that are in the catalog. common: how common they are, from 0 to 1: the mean of ln(1 + n)
-    / ln(1 + N), for n of N items. rarest: the fewest items that have one of those in the catalog, 0
-    without any. largest: by term, the most that it adds to a lexical score.
-    """
-
+    # How many words the text has.
     n: int
+    # The kind of letters of most of them.
     letters: str
+    # The share of them that are in the catalog.
     share: float
+    # How common they are, from 0 to 1: the mean of ln(1 + n) / ln(1 + N), for n of N items.
     common: float
+    # The fewest items that have one of the words in the catalog; 0 without any.
     rarest: int
+    # By term, the most that it adds to a lexical score.
     largest: Mapping[str, float]
 
     @classmethod
     def of(cls, keys: TermKeys, tokens: Sequence[Token]) -> WordStatistics:
         """Look up the words in the lexical keys of a catalog."""
-        terms, letters = [token.term for token in tokens], letters_of(tokens)
-        n_with = list(map(keys.n_with, terms))
-        known = list(filter(None, n_with))
-        if not known:
+        terms = [token.term for token in tokens]
+        letters = letters_of(tokens)
+        # How many items have each of the words that any item has.
+        n_with = list(filter(None, map(keys.n_with, terms)))
+        if not n_with:
             return cls(len(terms), letters, 0.0, 0.0, 0, {})
-        common = sum(map(log1p, known)) / log1p(keys.n_items) / len(terms)
-        largest = {term: keys.largest(term) for term in terms}
-        return cls(len(terms), letters, len(known) / len(terms), common, min(known), largest)
+        return cls(
+            n=len(terms),
+            letters=letters,
+            share=len(n_with) / len(terms),
+            common=sum(map(log1p, n_with)) / log1p(keys.n_items) / len(terms),
+            rarest=min(n_with),
+            largest={term: keys.largest(term) for term in terms},
+        )
 
     def evidence(self, best: Mapping[str, Any]) -> Evidence:
         """Return the evidence for `WORDS` and by head. best: the highest score of each head, or
@@ -80,10 +86,14 @@ class WordStatistics(NamedTuple):
         values: dict[str, Any] = {WORDS: self.common}
         largest = max(self.largest.values(), default=0.0)
         for head, score in best.items():
-            if head == "lexical":
-                values[head] = score / largest if largest > 0 else 1.0 * (score > 0)
+            if head == "lexical" and largest > 0:
+                values[head] = score / largest
+            elif head == "lexical":  # then only codes or related words have a score
+                values[head] = 1.0 * (score > 0)
+            elif head in LEARNED:
+                values[head] = score * self.share
             else:
-                values[head] = score * self.share if head in LEARNED else score
+                values[head] = score
         return Evidence(self.letters, values)
 
 
@@ -101,17 +111,17 @@ def letters_of(tokens: Sequence[Token]) -> str:
 
 @dataclass(frozen=True)
 class Answerability:
-    """The test of whether a build answers a query.
+    """The test of whether a build answers a query."""
 
-    noise: by kind of letters, for `WORDS` and by head, mean and standard deviation of the evidence
-    of texts that cannot be answered. slope, intercept: of the logistic curve. level: the
-    probability up to which evidence says no. learned_from: the texts that the curve was fitted to.
-    """
-
+    # Mean and standard deviation of the evidence of texts that cannot be answered: by kind of
+    # letters, and then for `WORDS` and by head.
     noise: Mapping[str, Mapping[str, Sequence[float]]]
+    # Of the logistic curve.
     slope: float
     intercept: float
+    # The probability up to which evidence says no.
     level: float
+    # The texts that the curve was fitted to.
     learned_from: str
 
     @classmethod
@@ -124,10 +134,11 @@ class Answerability:
         return asdict(self)
 
     def strength(self, evidence: Evidence, weights: Mapping[str, float]) -> Any:
-        """Return the mean of the values of the words, the lexical head and the dense heads, these
-        weighed as in a search, in standard deviations from texts that cannot be answered.
+        """Return how strong the evidence is, in standard deviations from texts without an answer.
 
-        Dense heads that all have no weight rank by themselves, and count the same.
+        It is the mean of three values: of the words, of the lexical head, and of the dense heads,
+        which are weighed as in a search. Dense heads that all have no weight rank by themselves,
+        and count the same.
         """
         noise = self.noise[evidence.letters]
         strengths: dict[str, Any] = {}

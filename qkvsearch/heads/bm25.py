@@ -21,30 +21,36 @@ from qkvsearch.text.vocabulary import Vocabulary
 if TYPE_CHECKING:
     from scipy.sparse import csc_matrix, csr_matrix
 
+# The parameters of BM25: how soon further occurrences of a word stop counting, and how much longer
+# texts count less.
 K1 = 1.2
 B = 0.75
-# The cached words, and the limit of their cached entries: 256 MB if each word were in every item.
-CACHED_TERMS, MAX_CACHED_ENTRIES = 1 << 14, 1 << 25
+# The words whose matches are cached.
+CACHED_TERMS = 1 << 14
+# The limit of their cached entries, one for each item that matches: 256 MB.
+MAX_CACHED_ENTRIES = 1 << 25
 # The words of a query whose entries are in memory at a time.
 WORDS_PER_BATCH = 16
 
 
 class Expansion(NamedTuple):
-    """A term that a word of a query is looked up by.
-
-    word: its name in reasons. weight: how much it counts beside the word as it was typed.
-    """
+    """A term that a word of a query is looked up by."""
 
     term: str
+    # Its name in reasons.
     word: str
+    # How much it counts beside the word as it was typed.
     weight: float = 1.0
 
 
 class QueryTerm(NamedTuple):
-    """A word of a query with all terms that it is looked up by. boost: how many times it counts."""
+    """A word of a query with all terms that it is looked up by."""
 
+    # The word as typed, or another name of it in reasons.
     text: str
+    # The first one is the word as typed.
     expansions: tuple[Expansion, ...]
+    # How many times it counts.
     boost: float = 1.0
 
     @classmethod
@@ -65,12 +71,13 @@ class QueryTerm(NamedTuple):
 
 
 class PostingList(NamedTuple):
-    """The items that match one expansion, ascending rows (n,). It adds `factor` times `weights`,
-    (n,), to their scores. word: its name in reasons.
-    """
+    """The items that match one expansion, and what it adds to their scores."""
 
+    # The expansion's name in reasons.
     word: str
+    # The items, ascending rows (n,).
     items: np.ndarray
+    # What it adds to the score of each item, (n,), times `factor`.
     weights: np.ndarray
     factor: float
 
@@ -86,10 +93,13 @@ class PostingList(NamedTuple):
 
 
 class TermMatches(NamedTuple):
-    """The items that match a word, ascending rows (n,), and what each one's best expansion adds."""
+    """The items that match a word of a query by any of its expansions."""
 
+    # The items that match each expansion.
     postings: Sequence[PostingList]
+    # All these items, ascending rows (n,).
     items: np.ndarray
+    # What the best of its expansions adds to the score of each item, float32 (n,).
     weights: np.ndarray
 
     def best_at(self, position: int) -> tuple[str, float]:
@@ -107,17 +117,32 @@ def _slot(items: np.ndarray, position: int) -> int | None:
     return slot if slot < len(items) and items[slot] == position else None
 
 
+class _Found(NamedTuple):
+    """A word of a query that items match."""
+
+    text: str
+    # How often the query has it.
+    n_times: int
+    matches: TermMatches
+
+    @property
+    def weights(self) -> np.ndarray:
+        """What it adds to the score of each of its items, (n,)."""
+        if self.n_times == 1:
+            return self.matches.weights
+        return np.float32(self.n_times) * self.matches.weights
+
+
 NO_MATCHES = TermMatches((), np.zeros(0, np.int32), np.zeros(0, np.float32))
 
 
 class TermKeys(ABC):
     """BM25 weights of (term, item) pairs, by term. A score is sparse query · sparse key, and the
     query counts each of its words. Queries share words, so what is looked up is cached.
-
-    rarity: the weights below 1 of the terms that are common in the language.
     """
 
     n_items: int
+    # The weights below 1 of the terms that are common in the language.
     rarity: Mapping[str, float]
 
     @abstractmethod
@@ -174,56 +199,66 @@ class TermKeys(ABC):
         matches a word by several expansions counts the best one; a word that occurs n times counts
         n times.
         """
-        terms = (word if isinstance(word, QueryTerm) else QueryTerm.of(word) for word in words)
-        counted = [(term.text, n, self._cached_matches(term)) for term, n in Counter(terms).items()]
-        counted = [row for row in counted if row[2].postings]
-        if not counted:
+        terms = Counter(
+            word if isinstance(word, QueryTerm) else QueryTerm.of(word) for word in words
+        )
+        found: list[_Found] = []
+        for term, n_times in terms.items():
+            matches = self._cached_matches(term)
+            if matches.postings:
+                found.append(_Found(term.text, n_times, matches))
+        if not found:
             return None
         total = np.zeros(self.n_items)
-        for start in range(0, len(counted), WORDS_PER_BATCH):
-            batch = counted[start : start + WORDS_PER_BATCH]
-            items = np.concatenate([matches.items for _, _, matches in batch])
-            weights = np.concatenate(
-                [m.weights if n == 1 else np.float32(n) * m.weights for _, n, m in batch]
-            )
+        for start in range(0, len(found), WORDS_PER_BATCH):
+            batch = found[start : start + WORDS_PER_BATCH]
+            items = np.concatenate([word.matches.items for word in batch])
+            weights = np.concatenate([word.weights for word in batch])
             total += np.bincount(items, weights, self.n_items)
         scores = total.astype(np.float32)
 
         def parts(position: int) -> Components:
-            best = ((text, n, *matches.best_at(position)) for text, n, matches in counted)
-            return Components.of(
-                ScoreComponent(name, text, word, n * value)
-                for text, n, word, value in best
-                if value
-            )
+            components = []
+            for text, n_times, matches in found:
+                word, value = matches.best_at(position)
+                if value:
+                    components.append(ScoreComponent(name, text, word, n_times * value))
+            return Components.of(components)
 
         return Scores(name, scores, parts, covered=scores > 0)
 
     def matches(self, term: QueryTerm) -> TermMatches:
-        """Return the matches of a word. All its expansions have one idf, that of the items with
-        any of them, and the rarity of the first one.
+        """Return the matches of a word.
+
+        All its expansions have one idf, that of the items with any of them: a rare expansion counts
+        no more than a frequent one. They also have the rarity of the first one.
         """
         boost = term.boost * self.rarity.get(term.expansions[0].term, 1.0)
-        postings = [(expansion, *self.postings(expansion.term)) for expansion in term.expansions]
-        postings = [row for row in postings if len(row[1])]
-        if not postings:
+        found: list[PostingList] = []
+        for expansion in term.expansions:
+            items, weights = self.postings(expansion.term)
+            if len(items):
+                found.append(PostingList(expansion.word, items, weights, expansion.weight))
+        if not found:
             return NO_MATCHES
-        if len(postings) == 1:
-            expansion, items, weights = postings[0]
-            only = PostingList(expansion.word, items, weights, expansion.weight * boost)
-            return TermMatches([only], items, only.scaled)
+        if len(found) == 1:
+            only = found[0]._replace(factor=found[0].factor * boost)
+            return TermMatches([only], only.items, only.scaled)
+
+        # The weights without the idf of each expansion, and then with the one of all.
+        shared = [
+            posting._replace(factor=posting.factor / _idf(len(posting.items), self.n_items))
+            for posting in found
+        ]
         best = np.zeros(self.n_items, dtype=np.float32)
-        shares = [e.weight / _idf(len(items), self.n_items) for e, items, _ in postings]
-        for share, (_, items, weights) in zip(shares, postings, strict=True):
-            best[items] = np.maximum(best[items], np.float32(share) * weights)
+        for posting in shared:
+            share = np.float32(posting.factor) * posting.weights
+            best[posting.items] = np.maximum(best[posting.items], share)
         # `nonzero` is several times faster on a boolean array.
         items = (best > 0).nonzero()[0].astype(np.int32)
         idf = boost * _idf(len(items), self.n_items)
-        lists = [
-            PostingList(expansion.word, rows, weights, share * idf)
-            for share, (expansion, rows, weights) in zip(shares, postings, strict=True)
-        ]
-        return TermMatches(lists, items, np.float32(idf) * best[items])
+        postings = [posting._replace(factor=posting.factor * idf) for posting in shared]
+        return TermMatches(postings, items, np.float32(idf) * best[items])
 
 
 @dataclass(frozen=True)
@@ -267,9 +302,15 @@ class TermCounts:
             return cls.of_texts([])
         spellings = np.concatenate([piece.vocabulary.terms for piece in pieces])
         terms, numbers = np.unique(spellings, return_inverse=True)
-        rows_of = np.split(numbers, np.cumsum([len(piece.vocabulary) for piece in pieces])[:-1])
+        rows_of_pieces = np.split(
+            numbers, np.cumsum([len(piece.vocabulary) for piece in pieces])[:-1]
+        )
+        # The row of each entry's term in the vocabulary of all pieces.
         rows = np.concatenate(
-            [np.repeat(of, np.diff(p.indptr)) for of, p in zip(rows_of, pieces, strict=True)]
+            [
+                np.repeat(rows_of_terms, np.diff(piece.indptr))
+                for rows_of_terms, piece in zip(rows_of_pieces, pieces, strict=True)
+            ]
         )
         items = np.concatenate([piece.items for piece in pieces]).astype(np.int64)
         counts = np.concatenate([piece.counts for piece in pieces])
@@ -285,9 +326,12 @@ class TermCounts:
     ) -> TermCounts:
         """Build from entries in order, without terms that have none."""
         n_with = np.bincount(rows, minlength=len(terms))
-        terms, n_with = terms[n_with > 0], n_with[n_with > 0]
+        terms = terms[n_with > 0]
+        n_with = n_with[n_with > 0]
         if not len(terms):
-            vocabulary, n_with = Vocabulary.of([]), np.zeros(1, np.int64)
+            # A vocabulary without terms has a row all the same.
+            vocabulary = Vocabulary.of([])
+            n_with = np.zeros(1, np.int64)
         else:
             vocabulary = Vocabulary(terms.astype(f"S{np.char.str_len(terms).max()}"))
         indptr = np.concatenate([[0], np.cumsum(n_with)])
@@ -373,7 +417,8 @@ class CountedKeys(TermKeys):
         if len(items) and items.min() < 0:
             items, counts = items[items >= 0], counts[items >= 0]
         added, added_counts = self.added.of(term)
-        items, counts = np.concatenate([items, added]), np.concatenate([counts, added_counts])
+        items = np.concatenate([items, added])
+        counts = np.concatenate([counts, added_counts])
         if (items[1:] < items[:-1]).any():
             order = np.argsort(items, kind="stable")
             items, counts = items[order], counts[order]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 
@@ -12,7 +11,7 @@ from qkvsearch._utils.folding import fold
 from qkvsearch.heads.bm25 import TermKeys
 from qkvsearch.heads.late_interaction import idf
 from qkvsearch.heads.stored_models import StoredModels
-from qkvsearch.scores.components import Components, ScoreComponent
+from qkvsearch.scores.components import Components
 from qkvsearch.scores.fusion import Scores
 from qkvsearch.store import StoredCatalog
 from qkvsearch.tables.columns.facts import LIST_SEPARATOR
@@ -22,14 +21,16 @@ from qkvsearch.text.product_codes import DIGIT, codes_in, whole_as_id, without_c
 
 @dataclass(frozen=True)
 class QueryCodes:
-    """The codes in a query that items have. weight: a factor. rest: the query without them.
-    is_exact: whether the query is a code that is no word of a text, and so means that item alone.
-    """
+    """The codes in a query that items have."""
 
+    # The codes.
     tokens: Sequence[Token]
+    # The factor of their scores.
     weight: float
+    # The query without them, which encoders read.
     rest: str
     keys: TermKeys
+    # Whether the query is a code that is no word of a text, and so means that item alone.
     is_exact: bool = False
 
     @classmethod
@@ -59,18 +60,20 @@ class QueryCodes:
         return cls([whole], float(as_word / as_code) or 1, rest, keys, is_exact)
 
     def head(self, catalog: StoredCatalog) -> Scores | None:
-        """Return scores in the units of words; parts name the column. None where none matches."""
+        """Return the scores of all items, in the units of words, with parts that name the column of
+        the code; None where no item has one.
+        """
         scores = self.keys.head(self.tokens) if self.tokens else None
         if scores is None:
             return None
         weight = self.weight
 
         def parts(position: int) -> Components:
-            return Components.of(map(partial(with_column, position), scores.parts(position)))
-
-        def with_column(position: int, part: ScoreComponent) -> ScoreComponent:
-            key = self._with_column(catalog, position, part.query)
-            return part._replace(key=key, value=weight * part.value)
+            components = []
+            for part in scores.parts(position):
+                key = self._with_column(catalog, position, part.query)
+                components.append(part._replace(key=key, value=weight * part.value))
+            return Components.of(components)
 
         return replace(scores, scores=np.float32(weight) * scores.scores, parts=parts)
 
@@ -79,23 +82,25 @@ class QueryCodes:
         terms = {token.term for token in self.tokens}
         if not terms:
             return {}
-        row = catalog.row(position)
-        cells = {
-            name: [e for e in _entries(cell) if _term(e) in terms] for name, cell in row.items()
-        }
-        return {name: entries for name, entries in cells.items() if entries}
+        cells = {}
+        for name, cell in catalog.row(position).items():
+            codes = [entry for entry in _entries(cell) if _term(entry) in terms]
+            if codes:
+                cells[name] = codes
+        return cells
 
     def _with_column(self, catalog: StoredCatalog, position: int, word: str) -> str:
-        """Return a code with its column, as in "SKU 000467"; the word itself if no cell has it."""
+        """Return a code of an item with its column, as in "SKU 000467".
+
+        Return the word itself where no cell equals it.
+        """
         term = next(token.term for token in self.tokens if token.text == word)
         row = catalog.row(position)
-        names = (
-            f"{column.name} {entry}"
-            for column in catalog.catalog_columns
-            for entry in _entries(row[column.stored])
-            if _term(entry) == term
-        )
-        return next(names, word)
+        for column in catalog.catalog_columns:
+            for entry in _entries(row[column.stored]):
+                if _term(entry) == term:
+                    return f"{column.name} {entry}"
+        return word
 
 
 def _entries(cell: object) -> list[str]:

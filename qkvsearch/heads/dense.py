@@ -11,11 +11,12 @@ from qkvsearch._utils.caching import cached_property
 from qkvsearch._utils.callbacks import Progress
 from qkvsearch.engines.milvus.remote_rows import BLOCK, RemoteRows
 from qkvsearch.errors import Count, DamagedError, QkvError, WorkspaceError, quantity
-from qkvsearch.heads.component import Addition, ArraySpec, IndexComponent, main_head
+from qkvsearch.heads.component import Addition, BuildModels, IndexComponent, main_head
 from qkvsearch.heads.dense_keys import DenseKeys, ItemKeys
 from qkvsearch.heads.late_interaction import LONGEST_ITEM
 from qkvsearch.heads.remote_keys import DRAWN, RemoteKeys, Rows
 from qkvsearch.store import BuildContents, Snapshot
+from qkvsearch.store.array_spec import ArraySpec
 from qkvsearch.store.remote_collections import SUM, RemoteCollection
 from qkvsearch.text.analysis import Analyzer
 from qkvsearch.text.encoders import dense_heads, restored_encoder
@@ -23,7 +24,6 @@ from qkvsearch.text.text_encoder import TextEncoder, encode_items
 
 if TYPE_CHECKING:
     from qkvsearch.engines.milvus.store import MilvusKeys
-    from qkvsearch.heads.stored_models import StoredModels
 
 
 # A pretrained encoder counts as the one that made the keys if no component of its probe differs by
@@ -46,7 +46,7 @@ class StoredHead:
     """A dense head of an opened build. Its keys can be used where its encoder is missing."""
 
     def __init__(self, component: DenseComponent, snapshot: Snapshot, analyzer: Analyzer) -> None:
-        # Without a reference to `StoredModels`: files would wait for the garbage collector.
+        # Without a reference to the build's models: files would wait for the garbage collector.
         self._component, self._snapshot, self._analyzer = component, snapshot, analyzer
 
     @cached_property
@@ -56,14 +56,12 @@ class StoredHead:
         if isinstance(rows, RemoteRows):
             sums = self._component.read(self._snapshot, SUM, PRODUCTS)
             return remote_keys(rows, *sums.values())
-        has_codes = CODES[0] in self._component.names_in(self._snapshot)
-        arrays = self._component.read(self._snapshot, "keys", *CODES[: 2 * has_codes])
-        keys = arrays.pop("keys")
-        if not arrays:
-            return DenseKeys(keys)
+        if CODES[0] not in self._component.names_in(self._snapshot):
+            return DenseKeys(self._component.read(self._snapshot, "keys")["keys"])
         from qkvsearch.heads.quantized import QuantizedKeys
 
-        return QuantizedKeys(keys, **arrays)
+        keys, codes, scales = self._component.read(self._snapshot, "keys", *CODES).values()
+        return QuantizedKeys(keys, codes, scales)
 
     @cached_property
     def encoder(self) -> TextEncoder:
@@ -85,9 +83,9 @@ class StoredHead:
     @property
     def _width(self) -> int:
         """The length of a key, by the manifest, so that the keys may be damaged."""
-        is_local = self._component.is_local(self._snapshot)
-        files, array = self._snapshot.base.files, "keys" if is_local else SUM
-        shape = files.get(f"{self._component.group}.{array}.npy", {}).get("shape", ())
+        array = "keys" if self._component.is_local(self._snapshot) else SUM
+        entry = self._snapshot.base.files.get(f"{self._component.name_of(array)}.npy", {})
+        shape = entry.get("shape", ())
         return int(shape[-1]) if shape else self.keys.vectors.shape[1]
 
     def _check_same(self, encoder: TextEncoder, made: np.ndarray) -> None:
@@ -143,7 +141,7 @@ class DenseComponent(IndexComponent[StoredHead]):
         if encoder.is_pretrained:
             self.put(contents, probe=encoder.probe)
 
-    def load(self, models: StoredModels) -> StoredHead:
+    def load(self, models: BuildModels) -> StoredHead:
         return StoredHead(self, models.snapshot, models.analyzer)
 
     def keys_of(self, snapshot: Snapshot) -> Rows:
@@ -196,37 +194,45 @@ class DenseComponent(IndexComponent[StoredHead]):
             **{name: previous[name] - minus[name] + plus.get(name, 0) for name in (SUM, PRODUCTS)},
         )
 
-    def extend(self, contents: BuildContents, addition: Addition, progress: Progress) -> None:
+    def new_rows(self, addition: Addition, progress: Progress) -> dict[str, np.ndarray]:
         """Copy the keys of texts that are encoded already, and encode the others."""
-        previous, unread = addition.previous.snapshot, addition.unread
+        previous, unread = addition.previous, addition.unread
         before = np.where(unread, -1, addition.positions)
-        names = [name for name in (*CODES, "cut") if name in self.names_in(previous)]
-        arrays = {"keys": self._keys_at(previous, before)}
-        arrays |= {name: self.rows_at(previous, name, before) for name in names}
-        if unread.any():
-            encoder = addition.previous.load(self).encoder
-            with_tokens = addition.previous.has_tokens and self.group == addition.previous.main_head
-            longest = LONGEST_ITEM if with_tokens else 0
-            made = encode_items(self.group, encoder, addition.new_fields, progress, longest)
-            keys = made.keys(addition.previous.column_weights(self.group))
-            arrays["keys"][unread] = keys
-            if CODES[0] in arrays:
-                for name, values in _quantized(keys).items():
-                    arrays[name][unread] = values
-            if "cut" in arrays:
-                arrays["cut"][unread] = made.cut
+        stored = self.names_in(previous.snapshot)
+        arrays = {"keys": self._keys_at(previous.snapshot, before)}
+        for name in (*CODES, "cut"):
+            if name in stored:
+                arrays[name] = self.rows_at(previous.snapshot, name, before)
+        if not unread.any():
+            return arrays
+        has_tokens = previous.has_tokens and self.group == previous.main_head
+        longest = LONGEST_ITEM if has_tokens else 0
+        encoder = previous.load(self).encoder
+        made = encode_items(self.group, encoder, addition.new_fields, progress, longest)
+        keys = made.keys(previous.column_weights(self.group))
+        arrays["keys"][unread] = keys
+        if CODES[0] in arrays:
+            for name, values in _quantized(keys).items():
+                arrays[name][unread] = values
+        if "cut" in arrays:
+            arrays["cut"][unread] = made.cut
+        return arrays
+
+    def extend(self, contents: BuildContents, addition: Addition, progress: Progress) -> None:
+        arrays = self.new_rows(addition, progress)
         self.put(contents, **arrays)
-        self._resum(contents, previous, addition.replaced, arrays["keys"])
-        self._note_change(contents, previous, addition.replaced, arrays.get("cut"))
+        snapshot, replaced = addition.previous.snapshot, addition.replaced
+        self._resum(contents, snapshot, replaced, arrays["keys"])
+        self._note_change(contents, snapshot, replaced, arrays.get("cut"))
 
-    def delete(self, contents: BuildContents, models: StoredModels, deleted: np.ndarray) -> None:
-        self._resum(contents, models.snapshot, deleted)
-        self._note_change(contents, models.snapshot, deleted)
+    def delete(self, contents: BuildContents, snapshot: Snapshot, deleted: np.ndarray) -> None:
+        self._resum(contents, snapshot, deleted)
+        self._note_change(contents, snapshot, deleted)
 
-    def merge(self, contents: BuildContents, models: StoredModels, progress: Progress) -> None:
-        super().merge(contents, models, progress)
-        if not self.is_local(models.snapshot) and not models.snapshot.rows.is_plain:
-            self.put(contents, keys=self.keys_of(models.snapshot))
+    def merge(self, contents: BuildContents, snapshot: Snapshot) -> None:
+        super().merge(contents, snapshot)
+        if not self.is_local(snapshot) and not snapshot.rows.is_plain:
+            self.put(contents, keys=self.keys_of(snapshot))
 
     def note_texts(self, contents: BuildContents) -> None:
         """Note in the facts how many texts are longer than a pretrained main head reads."""
@@ -279,7 +285,9 @@ def sums(keys: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def damaged_keys(snapshot: Snapshot) -> list[DamagedError]:
-    """Return an error for each head whose remote keys differ from their sums."""
+    """Read all remote keys, compare them with their sums, and return an error for each head whose
+    keys differ; none where the keys are local.
+    """
     if RemoteCollection.of(snapshot.facts) is None:
         return []
     errors = []
@@ -290,17 +298,14 @@ def damaged_keys(snapshot: Snapshot) -> list[DamagedError]:
             rows = RemoteRows(store, head, len(total))
             blocks = (rows[i : i + BLOCK] for i in range(0, len(rows), BLOCK))
             actual = sum(block.sum(axis=0, dtype=np.float64) for block in blocks)
-            what = (
-                ""
-                if np.allclose(actual, total, atol=SUM_TOLERANCE)
-                else "the keys differ from those that were written"
-            )
+            if np.allclose(actual, total, atol=SUM_TOLERANCE):
+                continue
+            what = "the keys differ from those that were written"
         except DamagedError:
             continue  # reported with the files
         except WorkspaceError as error:
             what = str(error)
-        if what:
-            errors.append(DamagedError(snapshot.segments[-1].folder / f"{head}.keys", what))
+        errors.append(DamagedError(snapshot.segments[-1].folder / f"{head}.keys", what))
     return errors
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -13,9 +14,10 @@ from qkvsearch.scores.components import Components, PartsOf, Source
 from qkvsearch.scores.fusion import Scores
 from qkvsearch.text.labelled import LabelledVectors
 
-# A score by more pairs of words than this is explained by whole texts, each labelled `WHOLE_TEXT`,
-# which contains no word.
-MAX_PAIRS, WHOLE_TEXT = 100_000, "…"
+# A score by more pairs of words than this is explained by whole texts.
+MAX_PAIRS = 100_000
+# The label of a whole text, which contains no word.
+WHOLE_TEXT = "…"
 
 
 S = TypeVar("S")
@@ -74,14 +76,15 @@ def product_parts(
     pieces_of(position): a key as a sum of labelled vectors.
     """
 
-    merged: list[LabelledVectors] = []  # computed for the first hit that is explained
+    @cache  # computed for the first hit that is explained
+    def merged_query() -> LabelledVectors:
+        return query.merged()
 
     def parts(position: int) -> Components:
-        if not merged:
-            merged.append(query.merged())
-        key, sources = pieces_of(position).merged(), [Source(name, x) for x in merged[0].labels]
-        if len(sources) * len(key) > MAX_PAIRS:
+        words, key = merged_query(), pieces_of(position).merged()
+        if len(words) * len(key) > MAX_PAIRS:
             key = LabelledVectors([WHOLE_TEXT], key.total[None])
-        return Components.pairs(sources, key.labels, merged[0].vectors @ key.vectors.T)
+        sources = [Source(name, label) for label in words.labels]
+        return Components.pairs(sources, key.labels, words.vectors @ key.vectors.T)
 
     return parts

@@ -49,21 +49,23 @@ MAX_EXPONENT = 80
 class TokenKeys:
     """Unit vectors of the tokens of all items, end to end.
 
-    indptr: int64 (n_items + 1,), where the tokens of each item begin. stored: int32 (n_tokens,),
-    rows of `table` (n_terms, d) if a token has the same vector in any context, otherwise int8
-    (n_tokens, d), the directions of their vectors. added: further arrays of tokens, numbered after
-    `stored`. All may be on disk; only tokens of the requested items are read. rows: int64
-    (n_items,), the entry of indptr of each item; by default in the same order.
+    The arrays may be on disk. Only the tokens of the requested items are read.
 
     >>> keys = TokenKeys(np.array([0, 2, 3]), np.array([0, 1, 1]), np.array([[2., 0.], [0., 3.]]))
     >>> keys.similarities(np.array([[1., 0.]]), np.array([0]))[0]
     array([[1., 0.]])
     """
 
+    # Where the tokens of each item begin, int64 (n_items + 1,).
     indptr: np.ndarray
+    # The tokens: rows of `table`, int32 (n_tokens,), or where there is none the directions of their
+    # vectors, int8 (n_tokens, d).
     stored: np.ndarray
+    # The vectors of all terms (n_terms, d), where a token has the same vector in any context.
     table: np.ndarray | None = None
+    # Further arrays of tokens, numbered after `stored`.
     added: Sequence[np.ndarray] = ()
+    # The entry of `indptr` of each item, int64 (n_items,); None where they are in the same order.
     rows: np.ndarray | None = None
 
     def lengths(self, positions: np.ndarray) -> np.ndarray:
@@ -146,15 +148,14 @@ class UnitRows:
 
 @dataclass(frozen=True)
 class LateInteraction:
-    """A query's words that attend to the tokens of items.
+    """A query's words that attend to the tokens of items."""
 
-    query: unit vectors (L, d). weights: of the words, (L,), adding up to 1. labels_of(position):
-    the words of an item's tokens, in the order of its keys.
-    """
-
+    # The words' unit vectors (L, d).
     query: LabelledVectors
+    # The words' weights (L,), which add up to 1.
     weights: np.ndarray
     keys: TokenKeys
+    # labels_of(position): the words of an item's tokens, in the order of its keys.
     labels_of: Callable[[int], Sequence[str]]
     temperature: float = TEMPERATURE
 
@@ -184,7 +185,8 @@ class LateInteraction:
         shares = np.exp((cosines - peaks) / np.float32(self.temperature))
         both = np.concatenate([shares, shares * cosines], axis=1)[row_of]
         sums = np.add.reduceat(both, starts, axis=0)
-        total, mixed = sums[:, : len(query)], sums[:, len(query) :]
+        total = sums[:, : len(query)]
+        mixed = sums[:, len(query) :]
         scores = np.zeros(len(positions))
         scores[lengths > 0] = (mixed / total).astype(np.float64) @ weights
         return np.round(scores, DECIMALS)
@@ -212,16 +214,17 @@ def _numbered(labels: Sequence[Any]) -> tuple[list[Any], np.ndarray]:
 
 def _merged(vectors: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Merge equal vectors (L, d) and add up their weights (L,), without vectors of weight 0."""
-    rows: dict[bytes, int] = {}
+    row_of: dict[bytes, int] = {}
     sums: list[float] = []
     distinct: list[int] = []
     for i, weight in enumerate(weights.tolist()):
-        row = rows.setdefault(vectors[i].tobytes(), len(rows)) if weight else -1
-        if row == len(distinct):
+        if not weight:
+            continue
+        row = row_of.setdefault(vectors[i].tobytes(), len(distinct))
+        if row == len(distinct):  # no earlier vector is equal
             distinct.append(i)
             sums.append(0.0)
-        if row >= 0:
-            sums[row] += weight
+        sums[row] += weight
     return vectors[distinct], np.array(sums)
 
 
@@ -280,7 +283,8 @@ def rerank(
     if deviation < NEGLIGIBLE:
         return first
     factor = weight / max(deviation, MIN_DEVIATION)
-    common, lowest = -mean * factor, float((scores.min() - mean) * factor)
+    common = -mean * factor
+    lowest = float((scores.min() - mean) * factor)
     added = np.full(len(first.scores), lowest, dtype=np.float32)
     added[candidates] = (scores - mean) * factor
     compared = set(candidates.tolist())

@@ -2,33 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from qkvsearch._utils.callbacks import Progress, silent
+from qkvsearch._utils.callbacks import Progress
 from qkvsearch._utils.scratch import counts_of
 from qkvsearch._utils.threads import one_blas_thread
 from qkvsearch.errors import DamagedError, QkvError
-from qkvsearch.heads.component import RECOMMEND_HEADS, ArraySpec, LearnedComponent, main_head
+from qkvsearch.heads.component import (
+    RECOMMEND_HEADS,
+    BuildModels,
+    LearnedComponent,
+    main_head,
+)
 from qkvsearch.heads.dense import DenseComponent
 from qkvsearch.heads.dense_keys import DenseKeys
 from qkvsearch.heads.stored_log import LogComponent
 from qkvsearch.models.cold_start import fit_text_map, place_cold_items
-from qkvsearch.models.item_neighbours import NeighbourRegression, NeighbourWeights
+from qkvsearch.models.item_neighbours import NeighbourWeights, learn_neighbours
 from qkvsearch.models.preferences import (
+    COLLABORATIVE,
+    NEIGHBOURS,
     HeadShares,
     Preferences,
-    head_settings,
     learn_preferences,
+    learners,
+    settings_by_head,
     with_scales,
 )
 from qkvsearch.models.strength import Strength, usual_level
 from qkvsearch.models.user_vectors import ImplicitFactors, RatingFactors
 from qkvsearch.store import BuildContents, Snapshot
+from qkvsearch.store.array_spec import ArraySpec
 from qkvsearch.tables.interactions import Interactions
 from qkvsearch.tables.ratings import ends_of
 from qkvsearch.text.labelled import unit_rows
@@ -36,7 +44,6 @@ from qkvsearch.text.labelled import unit_rows
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-    from qkvsearch.heads.stored_models import StoredModels
     from qkvsearch.models.next_item_model import NextItemModel
 
 # The fact with the settings of preferences that `tune` found; missing for the default settings.
@@ -48,16 +55,15 @@ NEIGHBOUR_ARRAYS = {name: f"neighbour_{name}" for name in ("starts", "targets", 
 
 
 class StoredPreferences(NamedTuple):
-    """Loaded preferences.
+    """Loaded preferences."""
 
-    heads: what scores histories, with cold items placed by their text. unit_rows: the embeddings of
-    the other items at length 1, to compare items. item_counts: int32 (n_items,), how many users
-    interacted with each item. strength: the test for weak recommendations.
-    """
-
+    # What scores histories, with cold items placed by their text.
     heads: Preferences
+    # The embeddings of the other items at length 1, to compare items.
     unit_rows: DenseKeys
+    # How many users interacted with each item, int32 (n_items,).
     item_counts: np.ndarray
+    # The test for weak recommendations.
     strength: Strength
 
 
@@ -76,9 +82,9 @@ class PreferencesComponent(LearnedComponent[StoredPreferences]):
         "item_counts": ArraySpec("i", ("items",), rows="interactions"),
         "n_liking": ArraySpec("i", ("items",), rows="interactions"),
         "text_map": ArraySpec("f", ("text_components", "components")),
-        "neighbour_starts": ArraySpec("i", ("items",), spans="neighbours"),
-        "neighbour_targets": ArraySpec("i", ("neighbours",), below="items"),
-        "neighbour_values": ArraySpec("f", ("neighbours",)),
+        "neighbour_starts": ArraySpec("i", ("items",), rows="interactions", lists="neighbours"),
+        "neighbour_targets": ArraySpec("i", ("neighbours",), rows="interactions", below="items"),
+        "neighbour_values": ArraySpec("f", ("neighbours",), rows="interactions"),
     }
 
     def learn(self, contents: BuildContents, log: Interactions, progress: Progress) -> None:
@@ -100,23 +106,15 @@ class PreferencesComponent(LearnedComponent[StoredPreferences]):
         """Return preferences learned from confidences (n_users, n_items), with the settings in the
         build's facts. factors: those of all interactions, if they are learned already.
         """
-        from qkvsearch.models.implicit_als import AlternatingLeastSquares
-
-        settings, of_neighbours = head_settings(contents.facts.get(TUNED, {}).get("settings", {}))
-
-        def embeddings(part: csr_matrix) -> ImplicitFactors:
-            if factors is not None and part is confidences:
-                return factors
-            callback = partial(progress, "learning preferences")
-            model = AlternatingLeastSquares(**settings, random_state=0, callback=callback)
-            fitted: ImplicitFactors = model.fit(part).factors_
-            return fitted
-
-        def neighbours(part: csr_matrix) -> NeighbourWeights:
-            return _neighbours(part, of_neighbours, progress)
-
+        settings = contents.facts.get(TUNED, {}).get("settings", {})
+        learn = learners(settings, 0, progress)
+        if factors is not None:
+            learn_embeddings = learn[COLLABORATIVE]
+            learn[COLLABORATIVE] = lambda part: (
+                factors if part is confidences else learn_embeddings(part)
+            )
         weighing = partial(progress, "weighing the heads")
-        return learn_preferences(confidences, embeddings, neighbours, progress=weighing)
+        return learn_preferences(confidences, learn, progress=weighing)
 
     def store(
         self,
@@ -154,10 +152,10 @@ class PreferencesComponent(LearnedComponent[StoredPreferences]):
         rows = embeddings.astype(np.float64)
         with one_blas_thread():
             gram = rows.T @ rows
-        settings, of_neighbours = head_settings(contents.facts.get(TUNED, {}).get("settings", {}))
+        settings = settings_by_head(contents.facts.get(TUNED, {}).get("settings", {}))
         numbers = contents.facts[self.group] | {"n_items": max(int(is_liked.sum()), 1)}
         if is_liked.any():
-            alpha0, reg = AlternatingLeastSquares(**settings).strengths(confidences)
+            alpha0, reg = AlternatingLeastSquares(**settings[COLLABORATIVE]).strengths(confidences)
             numbers |= {"alpha0": alpha0, "reg": reg}
         contents.facts[self.group] = numbers
         self.put(
@@ -169,69 +167,75 @@ class PreferencesComponent(LearnedComponent[StoredPreferences]):
             n_liking=n_liking,
         )
         factors = ImplicitFactors(item_embeddings=embeddings, gram=gram, **numbers)
-        preferences = Preferences(factors, None, HeadShares(**contents.facts[RECOMMEND_HEADS]))
+        shares = HeadShares(**contents.facts[RECOMMEND_HEADS])
+        preferences = Preferences({COLLABORATIVE: factors}, shares)
         if not is_liked.any():
             self.put_neighbours(contents, None)
         elif self.is_pending(contents, NEIGHBOUR_ARRAYS["starts"]):
             # Each weight follows exactly from who has both items, so that with the interactions
             # that are left one could compute who was there: they are learned anew.
-            neighbours = _neighbours(confidences, of_neighbours, silent)
+            neighbours = learn_neighbours(confidences, settings[NEIGHBOURS], 0, None)
             self.put_neighbours(contents, neighbours)
-            preferences = with_scales(replace(preferences, neighbours=neighbours), confidences)
+            preferences = with_scales(preferences.with_head(NEIGHBOURS, neighbours), confidences)
         contents.facts[RECOMMEND_HEADS] = asdict(preferences.shares)
         contents.facts[WEAK_BELOW] = usual_level(preferences.scores, n_liking)
 
     def put_neighbours(self, contents: BuildContents, neighbours: NeighbourWeights | None) -> None:
         """Store neighbours, or remove them."""
         for name, array in NEIGHBOUR_ARRAYS.items():
-            self.put(contents, **{array: neighbours and getattr(neighbours, name)})
+            values = None if neighbours is None else getattr(neighbours, name)
+            self.put(contents, **{array: values})
 
     def drop(self, contents: BuildContents) -> None:
         super().drop(contents)
         contents.facts.pop(WEAK_BELOW, None)
         contents.facts.pop(RECOMMEND_HEADS, None)
 
-    def load(self, models: StoredModels) -> StoredPreferences:
+    def load(self, models: BuildModels) -> StoredPreferences:
+        snapshot = models.snapshot
         sizes: dict[str, int] = {}
         keys: Any = None  # an array or remote rows
-        if "text_map" in self.names_in(models.snapshot):
+        if "text_map" in self.names_in(snapshot):
             keys = models.load(DenseComponent(models.main_head)).keys.vectors
             sizes["text_components"] = keys.shape[1]
-        others = NEIGHBOUR_ARRAYS.values()
-        names = [name for name in self.names_in(models.snapshot) if name not in others]
-        arrays = self.read(models.snapshot, *names, **sizes)
-        rows, counts = DenseKeys(arrays.pop("unit_rows")), arrays.pop("item_counts")
-        level = float(models.snapshot.facts[WEAK_BELOW])
-        strength = Strength(level, arrays.pop("n_liking"))
+        of_neighbours = NEIGHBOUR_ARRAYS.values()
+        names = [name for name in self.names_in(snapshot) if name not in of_neighbours]
+        arrays = self.read(snapshot, *names, **sizes)
+
+        item_counts = arrays["item_counts"]
+        embeddings = arrays["item_embeddings"]
         if keys is not None:
-            embeddings, text_map = arrays["item_embeddings"], arrays.pop("text_map")
-            placed = place_cold_items(embeddings, keys, text_map, counts == 0)
-            arrays["item_embeddings"] = placed
-        factors = ImplicitFactors.from_state(arrays, models.snapshot.facts[self.group])
-        shares = HeadShares(**models.snapshot.facts[RECOMMEND_HEADS])
-        heads = Preferences(factors, self.neighbours(models.snapshot), shares)
-        return StoredPreferences(heads, rows, counts, strength)
+            is_cold = item_counts == 0
+            embeddings = place_cold_items(embeddings, keys, arrays["text_map"], is_cold)
+        factors = ImplicitFactors.from_state(
+            {"item_embeddings": embeddings, "gram": arrays["gram"]}, snapshot.facts[self.group]
+        )
+        shares = HeadShares(**snapshot.facts[RECOMMEND_HEADS])
+        heads = Preferences({COLLABORATIVE: factors}, shares)
+        neighbours = self.neighbours(snapshot)
+        if neighbours is not None:
+            heads = heads.with_head(NEIGHBOURS, neighbours)
+        return StoredPreferences(
+            heads=heads,
+            unit_rows=DenseKeys(arrays["unit_rows"]),
+            item_counts=item_counts,
+            strength=Strength(float(snapshot.facts[WEAK_BELOW]), arrays["n_liking"]),
+        )
 
     def neighbours(self, snapshot: Snapshot) -> NeighbourWeights | None:
-        """Return the neighbours in the rows of the build's items; None where there are none."""
-        if self.name_of(NEIGHBOUR_ARRAYS["starts"]) not in snapshot:
+        """Return the neighbours of the build's items; None where there are none."""
+        starts = NEIGHBOUR_ARRAYS["starts"]
+        if self.name_of(starts) not in snapshot:
             return None
-        arrays = self.piece(snapshot.base, *NEIGHBOUR_ARRAYS.values())
-        weights = NeighbourWeights(**{n: arrays[array] for n, array in NEIGHBOUR_ARRAYS.items()})
-        rows = snapshot.rows
-        return weights if rows.is_plain else weights.mapped(rows.item_rows_of_base, len(rows))
+        arrays = self.numbered_lists(snapshot, starts)
+        return NeighbourWeights(**{name: arrays[full] for name, full in NEIGHBOUR_ARRAYS.items()})
 
-    def merge(self, contents: BuildContents, models: StoredModels, progress: Progress) -> None:
-        super().merge(contents, models, progress)
-        if not models.snapshot.rows.is_plain:
-            self.put_neighbours(contents, self.neighbours(models.snapshot))
-
-    def delete(self, contents: BuildContents, models: StoredModels, deleted: np.ndarray) -> None:
+    def delete(self, contents: BuildContents, snapshot: Snapshot, deleted: np.ndarray) -> None:
         """Subtract the deleted items from the sums over all items."""
-        embeddings = self.rows_at(models.snapshot, "item_embeddings", deleted).astype(np.float64)
+        embeddings = self.rows_at(snapshot, "item_embeddings", deleted).astype(np.float64)
         n_learned = int(np.count_nonzero(embeddings.any(axis=1)))
         if n_learned:
-            gram = self.read(models.snapshot, "gram")["gram"]
+            gram = self.read(snapshot, "gram")["gram"]
             self.put(contents, gram=gram - embeddings.T @ embeddings)
         numbers = contents.facts[self.group]
         # At least one, or the solve for a user without a history would divide by zero.
@@ -276,7 +280,7 @@ class RatingsComponent(LearnedComponent[RatingFactors]):
         arrays, contents.facts[self.group] = factors.state()
         self.put(contents, **arrays)
 
-    def load(self, models: StoredModels) -> RatingFactors:
+    def load(self, models: BuildModels) -> RatingFactors:
         numbers = models.snapshot.facts[self.group]
         return RatingFactors.from_state(self.read(models.snapshot), numbers)
 
@@ -317,7 +321,7 @@ class NextItemComponent(LearnedComponent["NextItemModel"]):
         arrays, contents.facts[self.group] = model.state()
         self.put(contents, **arrays)
 
-    def load(self, models: StoredModels) -> NextItemModel:
+    def load(self, models: BuildModels) -> NextItemModel:
         from qkvsearch.models.next_item_model import NextItemModel
 
         arrays, numbers = self.read(models.snapshot), models.snapshot.facts[self.group]
@@ -326,13 +330,6 @@ class NextItemComponent(LearnedComponent["NextItemModel"]):
         except ValueError as error:
             file = models.snapshot.file(f"{self.group}.encoder")
             raise DamagedError(file.path, f"not the weights of an encoder: {error}") from None
-
-
-def _neighbours(
-    confidences: csr_matrix, settings: Mapping[str, Any], progress: Progress
-) -> NeighbourWeights:
-    callback = partial(progress, "learning neighbours")
-    return NeighbourRegression(**settings, callback=callback).fit(confidences).weights_
 
 
 def _rows_where(is_kept: np.ndarray, rows: np.ndarray) -> np.ndarray:

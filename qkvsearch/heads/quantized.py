@@ -50,9 +50,11 @@ def quantize(keys: np.ndarray, n_rows: int = 2**14) -> dict[str, np.ndarray]:
 
 @dataclass(frozen=True)
 class QuantizedKeys(ItemKeys["QuantizedQuery"]):
-    """Dense keys, float32 (N, d), with int8 copies. codes, scales: as from `quantize`."""
+    """Dense keys of many items, with int8 copies."""
 
+    # float32 (N, d).
     vectors: np.ndarray
+    # As `quantize` returns them: int8 (N, d), and float32 (N,).
     codes: np.ndarray
     scales: np.ndarray
 
@@ -101,7 +103,11 @@ class QuantizedQuery(ApproximateQuery):
     min_candidates = 50  # estimates are so good that few others can be among the best
 
     def __init__(self, name: str, keys: QuantizedKeys, vector: np.ndarray, parts: PartsOf) -> None:
-        self.name, self.keys, self.vector, self.parts = name, keys, vector, parts
+        self.name = name
+        self.keys = keys
+        self.vector = vector
+        self.parts = parts
+        # Exact scores replace estimates as candidates are named.
         self._scores = keys.products(vector)
         self._is_exact = np.zeros(len(self._scores), dtype=bool)
 
@@ -112,7 +118,9 @@ class QuantizedQuery(ApproximateQuery):
             return best
         limit = float(self._scores[best[-1]]) - 2 * self.keys.max_error(self.vector)
         is_near = self._scores >= limit
-        return np.flatnonzero(is_near if allowed.mask is None else is_near & allowed.mask)
+        if allowed.mask is not None:
+            is_near &= allowed.mask
+        return np.flatnonzero(is_near)
 
     def scores(self, candidates: np.ndarray) -> Scores:
         new = candidates[~self._is_exact[candidates]]

@@ -7,19 +7,17 @@ A new one is added to `FROM_INTERACTIONS` if every build with a log learns it, o
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from qkvsearch._utils.callbacks import Progress
-from qkvsearch.heads.component import IndexComponent, LearnedComponent
+from qkvsearch.heads.component import IndexComponent, LearnedComponent, main_head
 from qkvsearch.heads.dense import DenseComponent
 from qkvsearch.heads.learned_models import NextItemComponent, PreferencesComponent, RatingsComponent
 from qkvsearch.heads.stored_log import LogComponent
 from qkvsearch.heads.tokens import TokensComponent
 from qkvsearch.heads.words import CodesComponent, LexicalComponent, WordsComponent
-
-if TYPE_CHECKING:
-    from qkvsearch.heads.stored_models import StoredModels
-
+from qkvsearch.store import Snapshot
+from qkvsearch.text.encoders import dense_heads
 
 # Learned in this order: the log says what scale the ratings have.
 FROM_INTERACTIONS: tuple[LearnedComponent[Any], ...] = (
@@ -29,27 +27,25 @@ FROM_INTERACTIONS: tuple[LearnedComponent[Any], ...] = (
 )
 
 
-def components_of(models: StoredModels) -> list[IndexComponent[Any]]:
+def components_of(snapshot: Snapshot) -> list[IndexComponent[Any]]:
     """Return all components that a build can have, in the order in which they are stored."""
-    heads = map(DenseComponent, models.dense_heads)
+    heads = map(DenseComponent, dense_heads(snapshot.facts["head_weights"]))
     return [
         LexicalComponent(),
         CodesComponent(),
         WordsComponent(),
         *heads,
-        TokensComponent(models.main_head),
+        TokensComponent(main_head(snapshot.facts)),
         *FROM_INTERACTIONS,
         NextItemComponent(),
     ]
 
 
 def each_component(
-    models: StoredModels, stage: str, progress: Progress
+    snapshot: Snapshot, stage: str, progress: Progress
 ) -> Iterator[IndexComponent[Any]]:
     """Yield the components that a build has, and report progress after each one."""
-    components = [
-        component for component in components_of(models) if component.is_in(models.snapshot)
-    ]
+    components = [component for component in components_of(snapshot) if component.is_in(snapshot)]
     for done, component in enumerate(components):
         progress(stage, done, len(components))
         yield component

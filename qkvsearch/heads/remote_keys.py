@@ -31,15 +31,13 @@ Rows: TypeAlias = np.ndarray | RemoteRows
 
 @dataclass(frozen=True)
 class RemoteKeys(ItemKeys["RemoteQuery"]):
-    """Remote keys of a dense head.
-
-    mean, covariance: of the keys of all items, float64 (d,) and (d, d). drawn: the rows of the
-    sample, ascending, (m,).
-    """
+    """Remote keys of a dense head."""
 
     vectors: RemoteRows
+    # Of the keys of all items: float64 (d,) and (d, d).
     mean: np.ndarray
     covariance: np.ndarray
+    # The rows of the sample, ascending, (m,).
     drawn: np.ndarray
 
     @cached_property
@@ -63,7 +61,11 @@ class RemoteQuery(ApproximateQuery):
     min_candidates = 400
 
     def __init__(self, name: str, keys: RemoteKeys, vector: np.ndarray, parts: PartsOf) -> None:
-        self.name, self.keys, self.vector, self.parts = name, keys, vector, parts
+        self.name = name
+        self.keys = keys
+        self.vector = vector
+        self.parts = parts
+        # The rows whose keys are read, and their exact scores.
         self._rows = keys.drawn
         self._scores = keys.drawn_vectors @ vector
 
@@ -88,16 +90,23 @@ class RemoteQuery(ApproximateQuery):
         return Scores(self.name, scores, self.parts)
 
     def _estimated(self, sample: np.ndarray, n: int) -> np.ndarray:
-        """Return the sample's scores for n items, with mean and deviation of all keys' scores."""
-        n_items, mean = len(self.keys.vectors), float(self.vector @ self.keys.mean)
-        square = float(self.vector @ self.keys.covariance @ self.vector) + mean * mean
+        """Return the scores of the sample for n other items, shifted and scaled.
+
+        Mean and deviation of all items' scores are then those of all keys.
+        """
+        n_items = len(self.keys.vectors)
+        mean = float(self.vector @ self.keys.mean)
+        mean_square = float(self.vector @ self.keys.covariance @ self.vector) + mean * mean
+        # What the exact scores do not explain of these is left to the others.
         exact = self._scores.astype(np.float64)
         mean_of_others = (n_items * mean - float(exact.sum())) / max(n, 1)
-        variance = (n_items * square - float(exact @ exact)) / max(n, 1) - mean_of_others**2
+        mean_square_of_others = (n_items * mean_square - float(exact @ exact)) / max(n, 1)
+        variance = max(mean_square_of_others - mean_of_others**2, 0.0)
         if not len(sample) or not n:
             return np.full(n, mean_of_others, np.float32)
         estimates = np.resize(sample, n)
         estimates -= np.float32(estimates.mean(dtype=np.float64))
         deviation = float(estimates.std(dtype=np.float64))
-        estimates *= np.float32(math.sqrt(max(variance, 0.0)) / deviation if deviation else 0.0)
+        factor = math.sqrt(variance) / deviation if deviation else 0.0
+        estimates *= np.float32(factor)
         return np.asarray(estimates + np.float32(mean_of_others))

@@ -1,33 +1,24 @@
-"""The stored log of interactions, and users' histories: the log with what was recorded since."""
+"""The stored log of interactions."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from qkvsearch._utils.caching import cached_property
 from qkvsearch._utils.callbacks import Progress, silent
 from qkvsearch._utils.scratch import pieces_of
-from qkvsearch._utils.validation import check_id
-from qkvsearch.errors import QkvError
-from qkvsearch.heads.component import ArraySpec, LearnedComponent
+from qkvsearch.heads.component import BuildModels, LearnedComponent
 from qkvsearch.models.confidences import Feedback
-from qkvsearch.models.user_history import NOW, History, Interaction
-from qkvsearch.store import BuildContents, Snapshot, StoredCatalog
-from qkvsearch.tables.ids import Id, Ids, are_integers
+from qkvsearch.models.user_history import History
+from qkvsearch.store import BuildContents, Snapshot
+from qkvsearch.store.array_spec import ArraySpec
 from qkvsearch.tables.interactions import Interactions
 from qkvsearch.tables.times import UNKNOWN_TIME
 
-if TYPE_CHECKING:
-    from qkvsearch.heads.stored_models import StoredModels
-    from qkvsearch.store.records.build_records import RecordsView
-
-# The memory limit of batches: histories and embeddings of 2,048 users, and 200,000 rows of a
-# table of recommendations.
-BLOCK, ROWS = 2048, 200_000
 # Arrays with one number for each interaction; the others are of users and of items.
 NUMBERS = ("ratings", "times", "weights")
 PAIR_ARRAYS = ("items", *NUMBERS)
@@ -138,10 +129,10 @@ class StoredLog:
         """The item row of each row of the base, −1 for a deleted item."""
         return self._build.rows.item_rows_of_base
 
-    @cached_property
+    @property
     def _is_plain(self) -> bool:
         """Whether every item has the same row as in the base."""
-        return is_identity(self._item_rows)
+        return self._build.rows.keeps_base
 
 
 def feedback_of(facts: Mapping[str, Any], usual_weights: np.ndarray | None) -> Feedback:
@@ -160,11 +151,11 @@ class LogComponent(LearnedComponent[StoredLog]):
 
     group: str = "interactions"
     arrays: ClassVar = {
-        "indptr": ArraySpec("i", ("users",), spans="pairs"),
-        "items": ArraySpec("i", ("pairs",), below="items"),
-        "ratings": ArraySpec("f", ("pairs",)),
-        "times": ArraySpec("i", ("pairs",)),
-        "weights": ArraySpec("f", ("pairs",)),
+        "indptr": ArraySpec("i", ("users",), rows="interactions", lists="pairs"),
+        "items": ArraySpec("i", ("pairs",), rows="interactions", below="items"),
+        "ratings": ArraySpec("f", ("pairs",), rows="interactions"),
+        "times": ArraySpec("i", ("pairs",), rows="interactions"),
+        "weights": ArraySpec("f", ("pairs",), rows="interactions"),
         "usual_weights": ArraySpec("f", ("items",), rows="interactions"),
     }
 
@@ -183,6 +174,14 @@ class LogComponent(LearnedComponent[StoredLog]):
         if contents.facts.get(SCALE_INFERRED):
             log = replace(log, scale=None)
         self.learn(contents, log, silent)
+
+    def count_with(self, snapshot: Snapshot, items: np.ndarray) -> int:
+        """Count the interactions of a build's log with these items, bool (n_items,)."""
+        if not self.is_in(snapshot):
+            return 0
+        # The only array that is needed: a writer compares each one with its checksum.
+        item_of = snapshot.rows.item_rows_of_base[snapshot.array(self.name_of("items"))]
+        return int(items[item_of[item_of >= 0]].sum())
 
     def note_feedback(self, contents: BuildContents, feedback: Feedback) -> None:
         """Store the scale and the usual weight in the facts."""
@@ -219,137 +218,10 @@ class LogComponent(LearnedComponent[StoredLog]):
         has_weights = self.is_pending(contents, usual)
         return feedback_of(contents.facts, self.pending(contents, usual) if has_weights else None)
 
-    def load(self, models: StoredModels) -> StoredLog:
+    def load(self, models: BuildModels) -> StoredLog:
         snapshot, usual = models.snapshot, "usual_weights"
         names = [name for name in self.names_in(snapshot) if name != usual]
-        arrays = self.piece(snapshot.base, *names, users=snapshot.facts["n_users"])
+        arrays = self.base_arrays(snapshot, *names, users=snapshot.facts["n_users"])
         if usual in self.names_in(snapshot):
             arrays |= self.read(snapshot, usual)
         return StoredLog(snapshot, arrays)
-
-    def merge(self, contents: BuildContents, models: StoredModels, progress: Progress) -> None:
-        super().merge(contents, models, progress)
-        if not is_identity(models.snapshot.rows.item_rows_of_base):
-            self.store(contents, models.load(self).interactions())
-
-
-def is_identity(rows: np.ndarray) -> bool:
-    """Return whether row numbers (n,) are 0 to n − 1 in order."""
-    return bool((rows == np.arange(len(rows))).all())
-
-
-@dataclass(frozen=True)
-class Histories:
-    """The histories of all users: those of the build in its order, then those only recorded.
-
-    A history has the interactions of the log and the new records. An answer makes one of these and
-    asks nothing else for records: all that it reads is of one moment.
-    """
-
-    models: StoredModels
-    catalog: StoredCatalog
-
-    @cached_property
-    def records(self) -> RecordsView:
-        """The records of the moment in which they are first read."""
-        return self.catalog.records.view()
-
-    @cached_property
-    def _built(self) -> Ids:
-        return self.catalog.ids("users")
-
-    @cached_property
-    def _recorded(self) -> dict[str, list[Interaction]]:
-        return self.records.by_user()
-
-    @cached_property
-    def ids(self) -> Ids:
-        """The ids of all users. Whole numbers stay numbers if all ids of the build are numbers."""
-        newcomers = [user for user in self._recorded if user not in self._built]
-        return JoinedIds(self._built, newcomers) if newcomers else self._built
-
-    @property
-    def mixed(self) -> bool:
-        """Whether some ids are numbers and some are text."""
-        return self._built.integer and not self.ids.integer and len(self._built) > 0
-
-    def __len__(self) -> int:
-        return len(self.ids)
-
-    def blocks(self, k: int = 1) -> list[tuple[int, int]]:
-        """Return start and stop of blocks of users, for a table with k rows for each user."""
-        size = min(BLOCK, max(1, ROWS // max(k, 1)))
-        return [(start, min(start + size, len(self))) for start in range(0, len(self), size)]
-
-    def at(self, row: int, recent: int | None = None) -> History:
-        """Return the history of the user in this row of `ids`."""
-        built = row if row < len(self._built) else None
-        history = self._of_row(built, self._recorded.get(self.ids.texts[row], []))
-        if recent is None or (history.times == UNKNOWN_TIME).all():
-            return history
-        return history.recent(recent)
-
-    def n_recorded(self, row: int) -> int:
-        """Return the number of new records of the user in this row of `ids`."""
-        return len(self._recorded.get(self.ids.texts[row], []))
-
-    @property
-    def user_counts(self) -> np.ndarray:
-        """How many users interacted with each item, new records included, int64 (n_items,)."""
-        counts = np.zeros(self.models.n_items, dtype=np.int64)
-        if self.models.implicit is not None:
-            counts += self.models.item_counts.astype(np.int64)
-        for user, interactions in self._recorded.items():
-            row = self._built.find(user)
-            in_log = self.models.history(row if row >= 0 else None).positions
-            counts[np.setdiff1d([new.position for new in interactions], in_log)] += 1
-        return counts
-
-    def knows(self, user: Any) -> bool:
-        """Return whether a user is in the build or in the records."""
-        is_built = self.catalog.user_position(user) is not None
-        return is_built or self.records.user(user).name is not None
-
-    def stored_id(self, user: Any) -> Id:
-        """Return the id of a known user as the build or the records spell it."""
-        row = self.catalog.user_position(user)
-        if row is not None:
-            return self._built[row]
-        name = self.records.user(user).name
-        assert name is not None
-        return int(name) if self._built.integer and are_integers([name]) else name
-
-    def of(
-        self, user: Any, likes: Sequence[int] = (), rated: Sequence[Interaction] = ()
-    ) -> History:
-        """Return the history of a user, extended by ratings and likes (rows of items) of this
-        query; or one of those alone. Raises `UnknownIdError` for an unknown user, `QkvError`
-        without user, likes and ratings.
-        """
-        if user is None and not likes and not rated:
-            raise QkvError("nobody to recommend to: name a user, or something they like")
-        row = None if user is None else self.catalog.user_position(check_id("user", user))
-        recorded = [] if user is None else self.records.user(user).interactions
-        if user is not None and not self.knows(user):
-            raise self.catalog.unknown_user(user)
-        liked = [Interaction(item, None, NOW) for item in likes]
-        return self._of_row(row, [*recorded, *rated]).then(liked, self.models.feedback)
-
-    def _of_row(self, row: int | None, recorded: Sequence[Interaction]) -> History:
-        """Return the log's history of the user in this row (None: a new user), then `recorded`."""
-        history = self.models.history(row)
-        return history.then(history.recorded_later(recorded), self.models.feedback)
-
-
-class JoinedIds(Ids):
-    """The ids of a build, then other ids. Text among these does not turn numbers into text."""
-
-    def __init__(self, built: Ids, others: Sequence[str]) -> None:
-        super().__init__([*built.texts, *others], built.fold)
-        self._numbers, self._n_built = built.integer, len(built)
-
-    def __getitem__(self, position: Any) -> Any:
-        text = self.texts[position]
-        if not self._numbers:
-            return text
-        return int(text) if position < self._n_built or are_integers([text]) else text

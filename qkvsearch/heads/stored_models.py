@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -40,9 +41,15 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 # Facts that every build has, and their types.
 FACTS = {
-    "n_items": int, "columns": list, "text_columns": list, "encoder": str, "head_weights": dict,
-    "rows": list, LANGUAGE: str, "qkvsearch": str,
-}  # fmt: skip
+    "n_items": int,
+    "columns": list,
+    "text_columns": list,
+    "encoder": str,
+    "head_weights": dict,
+    "rows": list,
+    LANGUAGE: str,
+    "qkvsearch": str,
+}
 
 
 class StoredModels:
@@ -58,16 +65,11 @@ class StoredModels:
         self._loaded: dict[IndexComponent[Any], Any] = {}
 
     def _check_facts(self) -> None:
-        facts = self.snapshot.facts
         try:
-            weights = [float(weight) for weight in facts["head_weights"].values()]
-            fits = all(isinstance(facts[name], kind) for name, kind in FACTS.items())
-            fits &= all(isinstance(column["name"], str) for column in facts["columns"])
-            for of_head in facts.get(COLUMN_WEIGHTS, {}).values():
-                fits &= all(float(of_head[name]) >= 0 for name in facts["text_columns"])
+            fits = _are_of_a_build(self.snapshot.facts)
         except MISFIT:
             fits = False
-        if not fits or not weights:
+        if not fits:
             raise self._damaged("its facts are not those of a build")
 
     def _damaged(self, what: str) -> DamagedError:
@@ -110,8 +112,9 @@ class StoredModels:
     def column_weights(self, head: str) -> list[float] | None:
         """Return the text columns' weights in the keys of a head; None where all are equal."""
         weights = self.snapshot.facts.get(COLUMN_WEIGHTS, {}).get(head)
-        columns = self.snapshot.facts["text_columns"]
-        return None if weights is None else [float(weights[name]) for name in columns]
+        if weights is None:
+            return None
+        return [float(weights[name]) for name in self.snapshot.facts["text_columns"]]
 
     @cached_property
     def analyzer(self) -> Analyzer:
@@ -241,3 +244,18 @@ class StoredModels:
         from qkvsearch.heads.learned_models import PreferencesComponent
 
         return PreferencesComponent()
+
+
+def _are_of_a_build(facts: Mapping[str, Any]) -> bool:
+    """Return whether facts have what a build writes. May raise an error of `MISFIT`."""
+    if not all(isinstance(facts[name], kind) for name, kind in FACTS.items()):
+        return False
+    if not all(isinstance(column["name"], str) for column in facts["columns"]):
+        return False
+    head_weights = [float(weight) for weight in facts["head_weights"].values()]
+    column_weights = [
+        float(of_head[name])
+        for of_head in facts.get(COLUMN_WEIGHTS, {}).values()
+        for name in facts["text_columns"]
+    ]
+    return bool(head_weights) and all(weight >= 0 for weight in column_weights)

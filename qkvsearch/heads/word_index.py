@@ -24,10 +24,6 @@ MAX_STEP = 3
 class WordSequences:
     """The texts of items as rows of their spellings.
 
-    spellings: sorted UTF-8, dtype S (n_spellings,), the first one `END`. terms: the term of each,
-    dtype S (n_spellings,). indptr: int64 (n + 1,), where each item's words begin. words: int32
-    (n_words,), rows of `spellings`, with an `END` behind each column.
-
     >>> sea = WordSequences.of_fields([["Deep seas", "Red sea"], ["", "deep"]])
     >>> [sea.spellings[row].decode() for row in sea.words]
     ['deep', 'seas', '', '', 'red', 'sea', '', 'deep', '']
@@ -35,9 +31,14 @@ class WordSequences:
     [0]
     """
 
+    # All words in sorted UTF-8, dtype S (n_spellings,); the first one is `END`.
     spellings: np.ndarray
+    # The term of each, dtype S (n_spellings,).
     terms: np.ndarray
+    # Where each item's words begin, int64 (n + 1,).
     indptr: np.ndarray
+    # The words of all items, int32 (n_words,), as rows of `spellings`, with an `END` behind each
+    # column.
     words: np.ndarray
 
     @classmethod
@@ -122,7 +123,10 @@ class WordSequences:
     def with_words(
         self, fits: Sequence[np.ndarray], rows: np.ndarray, column: int | None = None
     ) -> np.ndarray:
-        """Return `with_phrase` of words. fits: for each place which fit, bool (n_spellings,)."""
+        """Return `with_phrase` of words.
+
+        fits: for each place in the phrase, which words fit, bool (n_spellings,).
+        """
         words, starts = self.words_of(rows)
         n = len(words) - len(fits) + 1
         if not len(rows) or not fits or n < 1:
@@ -223,7 +227,10 @@ class WordIndex:
         return self._items(matches, candidates)
 
     def items_with_prefix(self, typed: Sequence[str]) -> np.ndarray:
-        """Return which items begin with these words, the last unfinished, bool (n_items,)."""
+        """Return which items begin, in their first column, with these words, bool (n_items,).
+
+        The last word may be unfinished.
+        """
 
         def matches(words: WordSequences, rows: np.ndarray) -> np.ndarray:
             spelled = [words.spellings == word.encode(errors="replace") for word in typed[:-1]]
@@ -232,10 +239,15 @@ class WordIndex:
         return self._items(matches, np.ones(self.n_items, dtype=bool))
 
     def items_starting_with(self, typed: Sequence[str], is_whole: bool) -> np.ndarray:
-        """Return which items begin with these words, with `is_whole` have no others, (n_items,)."""
+        """Return which items begin, in their first column, with these words, bool (n_items,).
+
+        is_whole: whether they must have no others there.
+        """
 
         def matches(words: WordSequences, rows: np.ndarray) -> np.ndarray:
-            encoded = [word.encode(errors="replace") for word in typed] + [END] * is_whole
+            encoded = [word.encode(errors="replace") for word in typed]
+            if is_whole:
+                encoded.append(END)
             return words.rows_starting_with([words.spellings == word for word in encoded], rows)
 
         return self._items(matches, np.ones(self.n_items, dtype=bool))
@@ -284,7 +296,10 @@ class WordIndex:
 
     @cached_property
     def by_letters(self) -> LetterIndex:
-        """The words that others may misspell: no numbers, and no scripts of one-character words."""
+        """The words that others may be misspellings of.
+
+        Numbers are none of them, nor are words of scripts in which a word is a character or two.
+        """
         words = (spelling.decode(errors="replace") for spelling in self.spellings.tolist())
         return LetterIndex([word for word in words if word.isalpha() and not HAS_CJK(word)])
 

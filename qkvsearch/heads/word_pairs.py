@@ -13,9 +13,11 @@ from qkvsearch.scores.fusion import Scores
 from qkvsearch.scores.topk import top_k
 from qkvsearch.text.analysis import Token
 
-# A pair adds this share of what the lesser of its words adds alone at most (.4 is better on TED's
-# dev queries, but .005 worse on Cranfield's), and counts among the best items by single words.
-PAIR_SHARE, DEPTH = 0.25, 100
+# A pair adds this share of the most that the lesser of its words adds alone. With .4, TED's dev
+# queries are better, but Cranfield's .005 worse.
+PAIR_SHARE = 0.25
+# Pairs count among so many best items by single words.
+DEPTH = 100
 # Later pairs of a long query are not looked up.
 MAX_PAIRS = 10
 
@@ -33,18 +35,23 @@ def word_pairs(
     tokens: the words in order, without stop words. largest: by term, the most that it adds to a
     score. words: their scores. mask: bool (n_items,), the items that may be ranked.
     """
-    pairs = {
-        (first.term, second.term): f"{first.text} {second.text}"
-        for first, second in pairwise(tokens[: MAX_PAIRS + 1])
-        if first.term != second.term and largest.get(first.term) and largest.get(second.term)
-    }
+    tokens = tokens[: MAX_PAIRS + 1]
+    # The terms of each pair, with its name in reasons.
+    pairs: dict[tuple[str, str], str] = {}
+    for first_word, second_word in pairwise(tokens):
+        terms_of_pair = (first_word.term, second_word.term)
+        are_known = all(largest.get(term) for term in terms_of_pair)
+        if are_known and first_word.term != second_word.term:
+            pairs[terms_of_pair] = f"{first_word.text} {second_word.text}"
     if not pairs:
         return None
-    terms = list(dict.fromkeys(token.term for token in tokens[: MAX_PAIRS + 1]))
+    terms = list(dict.fromkeys(token.term for token in tokens))
     numbers = {term: number for number, term in enumerate(terms)}
+    # The number of the pair that two terms are, in either order; −1 for none.
     pair_of = np.full((len(terms), len(terms)), -1)
     for row, (a, b) in enumerate(pairs):
-        pair_of[numbers[a], numbers[b]] = pair_of[numbers[b], numbers[a]] = row
+        pair_of[numbers[a], numbers[b]] = row
+        pair_of[numbers[b], numbers[a]] = row
     best = np.sort(top_k(words.scores, DEPTH, words.allowed(mask)))
     items, first, second = index.neighbours(terms, best)
     # An item counts each pair once.

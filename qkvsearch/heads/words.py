@@ -5,16 +5,16 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from qkvsearch._utils.callbacks import Progress
 from qkvsearch.heads.bm25 import CountedKeys, LexicalKeys, TermCounts, TermKeys, length_norms
-from qkvsearch.heads.component import Addition, ArraySpec, IndexComponent
+from qkvsearch.heads.component import Addition, BuildModels, IndexComponent
 from qkvsearch.heads.word_index import WordIndex, WordSequences
 from qkvsearch.store import BuildContents, Snapshot
-from qkvsearch.store.segments import Segment
+from qkvsearch.store.array_spec import ArraySpec
 from qkvsearch.text.analysis import Analyzer
 from qkvsearch.text.product_codes import code_columns, code_terms
 from qkvsearch.text.vocabulary import Vocabulary
@@ -22,86 +22,90 @@ from qkvsearch.text.vocabulary import Vocabulary
 if TYPE_CHECKING:
     from scipy.sparse import csc_matrix, csr_matrix
 
-    from qkvsearch.heads.stored_models import StoredModels
     from qkvsearch.tables.catalog import Catalog
 
 # The fact that names the columns of codes, chosen when the whole catalog was read.
 COLUMNS = "code_columns"
 TERM_ARRAYS = {
-    "terms": ArraySpec("S", ("terms",)),
-    "indptr": ArraySpec("i", ("terms",), spans="entries"),
-    "indices": ArraySpec("i", ("entries",), below="items"),
-    "weights": ArraySpec("f", ("entries",)),
+    "terms": ArraySpec("S", ("terms",), rows="own"),
+    "indptr": ArraySpec("i", ("terms",), rows="own", lists="entries"),
+    "indices": ArraySpec("i", ("entries",), rows="own", below="items"),
+    "weights": ArraySpec("f", ("entries",), rows="own"),
 }
 
 
 class TermsComponent(IndexComponent[TermKeys]):
     """Keys that are searched by term.
 
-    Every weight depends on all items. A base stores the weights of its own items; with segments the
-    weights are computed from the counts of all.
+    Every weight depends on all items. A base stores the weights of its own items. Where items were
+    added or deleted, the weights are computed from the counts of all segments.
     """
 
+    # The arrays of a segment that `counts_of` reads.
+    count_arrays: ClassVar[Sequence[str]]
+
     @abstractmethod
-    def segment_counts(self, segment: Segment) -> TermCounts:
-        """Read the counts of a segment by its own rows."""
+    def counts_of(self, arrays: Mapping[str, np.ndarray]) -> TermCounts:
+        """Return the counts of a segment by its own rows."""
 
     @abstractmethod
     def norms(self, snapshot: Snapshot) -> np.ndarray:
         """Return the length norms of BM25, float32 (n_items,)."""
 
     @abstractmethod
-    def store_counts(self, contents: BuildContents, counts: TermCounts, n_items: int) -> None:
-        """Add the arrays of a whole build."""
+    def base_of(self, counts: TermCounts, n_items: int) -> dict[str, np.ndarray]:
+        """Return the arrays of a base with these counts."""
 
     def rarity(self, snapshot: Snapshot) -> Mapping[str, float]:
         """Return `TermKeys.rarity`."""
         return {}
 
-    def load(self, models: StoredModels) -> TermKeys:
+    def load(self, models: BuildModels) -> TermKeys:
         snapshot = models.snapshot
-        n_items, rarity = models.n_items, self.rarity(snapshot)
+        n_items, rarity = snapshot.facts["n_items"], self.rarity(snapshot)
         if snapshot.rows.is_plain:
-            arrays = self.piece(snapshot.base, *TERM_ARRAYS)
+            arrays = self.base_arrays(snapshot, *TERM_ARRAYS)
             vocabulary = Vocabulary(arrays.pop("terms"))
             return LexicalKeys(vocabulary, n_items=n_items, rarity=rarity, **arrays)
         (base, item_rows), *others = self._counts(snapshot)
         added = TermCounts.joined([counts.renumbered(item_rows) for counts, item_rows in others])
         return CountedKeys(base, item_rows, added, self.norms(snapshot), n_items, rarity)
 
-    def merge(self, contents: BuildContents, models: StoredModels, progress: Progress) -> None:
-        if models.snapshot.rows.is_plain:
-            self.share(contents, models.snapshot, *self.names_in(models.snapshot))
-        else:
-            pieces = [
-                counts.renumbered(item_rows) for counts, item_rows in self._counts(models.snapshot)
-            ]
-            self.store_counts(contents, TermCounts.joined(pieces), models.n_items)
-
-    def put_keys(self, contents: BuildContents, keys: LexicalKeys) -> None:
-        """Add the arrays that `load` reads from a base."""
-        postings = {name: getattr(keys, name) for name in list(TERM_ARRAYS)[1:]}
-        self.put(contents, terms=keys.vocabulary.terms, **postings)
+    def joined(self, snapshot: Snapshot) -> dict[str, np.ndarray]:
+        pieces = [counts.renumbered(item_rows) for counts, item_rows in self._counts(snapshot)]
+        return self.base_of(TermCounts.joined(pieces), snapshot.facts["n_items"])
 
     def _counts(self, snapshot: Snapshot) -> Iterator[tuple[TermCounts, np.ndarray]]:
         """Yield the counts of each segment, and the item row of each of its rows."""
-        for segment, item_rows in snapshot.item_rows_by_segment():
-            yield self.segment_counts(segment), item_rows
+        for arrays, item_rows in self.pieces(snapshot, *self.count_arrays):
+            yield self.counts_of(arrays), item_rows
+
+
+def _postings(keys: LexicalKeys) -> dict[str, np.ndarray]:
+    """Return the arrays that `TermsComponent.load` reads from a base."""
+    return {
+        "terms": keys.vocabulary.terms,
+        "indptr": keys.indptr,
+        "indices": keys.indices,
+        "weights": keys.weights,
+    }
 
 
 @dataclass(frozen=True)
 class LexicalComponent(TermsComponent):
-    """The lexical head. counts: how often an item has a term. lengths: words of each item. common,
-    rarity: terms that are common in the language, and their `word_rarity`.
-    """
+    """The lexical head."""
 
     group: str = "lexical"
     arrays: ClassVar = TERM_ARRAYS | {
-        "counts": ArraySpec("iu", ("entries",)),
+        # How often an item has a term.
+        "counts": ArraySpec("iu", ("entries",), rows="own"),
+        # The number of words of each item.
         "lengths": ArraySpec("i", ("items",), rows="texts"),
+        # Terms that are common in the language, and their `word_rarity`.
         "common": ArraySpec("S", ("common",)),
         "rarity": ArraySpec("f", ("common",)),
     }
+    count_arrays: ClassVar = ("terms", "indptr", "indices", "counts")
 
     def store(
         self,
@@ -111,40 +115,35 @@ class LexicalComponent(TermsComponent):
         rarity: Mapping[str, float],
     ) -> None:
         """counts: how often each item has each term, (n_items, n_terms)."""
-        self.store_counts(contents, TermCounts.from_matrix(vocabulary, counts), counts.shape[0])
+        by_term = TermCounts.from_matrix(vocabulary, counts)
         common = Vocabulary.of(rarity)
         weights = [rarity.get(term.decode(), 1.0) for term in common.terms.tolist()]
+        self.put(contents, **self.base_of(by_term, counts.shape[0]))
         self.put(contents, common=common.terms, rarity=np.array(weights))
 
-    def store_counts(self, contents: BuildContents, counts: TermCounts, n_items: int) -> None:
+    def base_of(self, counts: TermCounts, n_items: int) -> dict[str, np.ndarray]:
         lengths = counts.lengths(n_items)
-        self.put_keys(contents, LexicalKeys.weighed(counts, length_norms(lengths)))
-        self.put(contents, counts=_narrow(counts.counts), lengths=lengths)
+        keys = LexicalKeys.weighed(counts, length_norms(lengths))
+        return {**_postings(keys), "counts": _narrow(counts.counts), "lengths": lengths}
 
-    def extend(self, contents: BuildContents, addition: Addition, progress: Progress) -> None:
+    def new_rows(self, addition: Addition, progress: Progress) -> dict[str, np.ndarray]:
         analyzer = addition.previous.analyzer
         texts = addition.catalog.texts()
         counts = TermCounts.of_texts([analyzer.key_terms(text) for text in texts])
-        self.put(
-            contents,
-            terms=counts.vocabulary.terms,
-            indptr=counts.indptr,
-            indices=counts.items,
-            counts=_narrow(counts.counts),
-            lengths=counts.lengths(len(texts)),
-        )
+        return {
+            "terms": counts.vocabulary.terms,
+            "indptr": counts.indptr,
+            "indices": counts.items,
+            "counts": _narrow(counts.counts),
+            "lengths": counts.lengths(len(texts)),
+        }
 
-    def segment_counts(self, segment: Segment) -> TermCounts:
-        arrays = self.piece(segment, "terms", "indptr", "indices", "counts")
-        terms, indptr, indices, counts = arrays.values()
-        return TermCounts(Vocabulary(terms), indptr, indices, counts)
+    def counts_of(self, arrays: Mapping[str, np.ndarray]) -> TermCounts:
+        vocabulary = Vocabulary(arrays["terms"])
+        return TermCounts(vocabulary, arrays["indptr"], arrays["indices"], arrays["counts"])
 
     def norms(self, snapshot: Snapshot) -> np.ndarray:
         return length_norms(self.read(snapshot, "lengths")["lengths"])
-
-    def merge(self, contents: BuildContents, models: StoredModels, progress: Progress) -> None:
-        super().merge(contents, models, progress)
-        self.share(contents, models.snapshot, "common", "rarity")
 
     def rarity(self, snapshot: Snapshot) -> Mapping[str, float]:
         common, rarity = self.read(snapshot, "common", "rarity").values()
@@ -162,25 +161,28 @@ class CodesComponent(TermsComponent):
 
     group: str = "codes"
     arrays: ClassVar = TERM_ARRAYS
+    count_arrays: ClassVar = ("terms", "indptr", "indices")
 
     def store(self, contents: BuildContents, catalog: Catalog) -> None:
-        contents.facts[COLUMNS] = code_columns(catalog)
-        self.store_counts(contents, _counts(catalog, contents.facts[COLUMNS]), len(catalog))
+        columns = code_columns(catalog)
+        contents.facts[COLUMNS] = columns
+        self.put(contents, **self.base_of(_counts(catalog, columns), len(catalog)))
 
-    def store_counts(self, contents: BuildContents, counts: TermCounts, n_items: int) -> None:
-        self.put_keys(contents, LexicalKeys.weighed(counts, np.zeros(n_items, np.float32)))
+    def base_of(self, counts: TermCounts, n_items: int) -> dict[str, np.ndarray]:
+        return _postings(LexicalKeys.weighed(counts, np.zeros(n_items, np.float32)))
 
-    def extend(self, contents: BuildContents, addition: Addition, progress: Progress) -> None:
-        counts = _counts(addition.catalog, contents.facts[COLUMNS])
+    def new_rows(self, addition: Addition, progress: Progress) -> dict[str, np.ndarray]:
+        counts = _counts(addition.catalog, addition.previous.snapshot.facts[COLUMNS])
         terms = counts.vocabulary.terms
-        self.put(contents, terms=terms, indptr=counts.indptr, indices=counts.items)
+        return {"terms": terms, "indptr": counts.indptr, "indices": counts.items}
 
-    def segment_counts(self, segment: Segment) -> TermCounts:
-        terms, indptr, indices = self.piece(segment, "terms", "indptr", "indices").values()
-        return TermCounts(Vocabulary(terms), indptr, indices, np.ones(len(indices), np.uint8))
+    def counts_of(self, arrays: Mapping[str, np.ndarray]) -> TermCounts:
+        items = arrays["indices"]
+        ones = np.ones(len(items), np.uint8)
+        return TermCounts(Vocabulary(arrays["terms"]), arrays["indptr"], items, ones)
 
     def norms(self, snapshot: Snapshot) -> np.ndarray:
-        return np.zeros(len(snapshot.rows), np.float32)
+        return np.zeros(snapshot.facts["n_items"], np.float32)
 
 
 def _counts(catalog: Catalog, columns: Sequence[str]) -> TermCounts:
@@ -198,37 +200,36 @@ class WordsComponent(IndexComponent[WordIndex]):
 
     group: str = "words"
     arrays: ClassVar = {
-        "spellings": ArraySpec("S", ("spellings",)),
-        "terms": ArraySpec("S", ("spellings",)),
-        "indptr": ArraySpec("i", ("items",), spans="words"),
-        "words": ArraySpec("i", ("words",), below="spellings"),
+        "spellings": ArraySpec("S", ("spellings",), rows="own"),
+        "terms": ArraySpec("S", ("spellings",), rows="own"),
+        "indptr": ArraySpec("i", ("items",), rows="own", lists="words"),
+        "words": ArraySpec("i", ("words",), rows="own", below="spellings"),
     }
 
     def store(
         self, contents: BuildContents, fields: Sequence[Sequence[str]], analyzer: Analyzer
     ) -> None:
         """fields: the text columns, each with one text an item."""
-        self._put(contents, WordSequences.of_fields(fields, analyzer))
+        self.put(contents, **self._arrays_of(WordSequences.of_fields(fields, analyzer)))
 
-    def load(self, models: StoredModels) -> WordIndex:
-        return WordIndex(list(self._sequences_of(models.snapshot)), models.n_items)
+    def load(self, models: BuildModels) -> WordIndex:
+        sequences = list(self._sequences_of(models.snapshot))
+        return WordIndex(sequences, models.snapshot.facts["n_items"])
 
-    def extend(self, contents: BuildContents, addition: Addition, progress: Progress) -> None:
-        self.store(contents, addition.catalog.fields(), addition.previous.analyzer)
+    def new_rows(self, addition: Addition, progress: Progress) -> dict[str, np.ndarray]:
+        fields, analyzer = addition.catalog.fields(), addition.previous.analyzer
+        return self._arrays_of(WordSequences.of_fields(fields, analyzer))
 
-    def merge(self, contents: BuildContents, models: StoredModels, progress: Progress) -> None:
-        snapshot = models.snapshot
-        if snapshot.rows.is_plain:
-            self.share(contents, snapshot, *self.arrays)
-        else:
-            self._put(contents, _joined(list(self._sequences_of(snapshot)), models.n_items))
+    def joined(self, snapshot: Snapshot) -> dict[str, np.ndarray]:
+        sequences = list(self._sequences_of(snapshot))
+        return self._arrays_of(_joined(sequences, snapshot.facts["n_items"]))
 
-    def _put(self, contents: BuildContents, sequences: WordSequences) -> None:
-        self.put(contents, **{name: getattr(sequences, name) for name in self.arrays})
+    def _arrays_of(self, sequences: WordSequences) -> dict[str, Any]:
+        return {name: getattr(sequences, name) for name in self.arrays}
 
     def _sequences_of(self, snapshot: Snapshot) -> Iterator[tuple[WordSequences, np.ndarray]]:
-        for segment, item_rows in snapshot.item_rows_by_segment():
-            yield WordSequences(**self.piece(segment, *self.arrays)), item_rows
+        for arrays, item_rows in self.pieces(snapshot, *self.arrays):
+            yield WordSequences(**arrays), item_rows
 
 
 def _joined(pieces: Sequence[tuple[WordSequences, np.ndarray]], n_items: int) -> WordSequences:

@@ -13,12 +13,10 @@ import numpy as np
 from qkvsearch._utils.callbacks import Progress, silent
 from qkvsearch.attention import exclusion_mask
 from qkvsearch.errors import QkvError, quantity
-from qkvsearch.heads.component import Addition
 from qkvsearch.heads.registry import each_component
-from qkvsearch.heads.stored_models import StoredModels
+from qkvsearch.heads.stored_log import LogComponent
 from qkvsearch.learn.merge import merge_if_many
-from qkvsearch.store import BuildContents, CatalogRows, Snapshot, Workspace
-from qkvsearch.store.segments import AFTER, ORIGIN
+from qkvsearch.store import BuildContents, Snapshot, Workspace
 from qkvsearch.tables.columns import Columns, check_column
 from qkvsearch.tables.columns.facts import text_read
 from qkvsearch.tables.ids import Id
@@ -34,18 +32,18 @@ REVISED = "revised"
 
 @dataclass(frozen=True)
 class Revision:
-    """Result of adding or removing items, or of a dry run.
+    """Result of adding or removing items, or of a dry run."""
 
-    added, replaced, removed: numbers of items. interactions_removed: interactions with removed
-    items. n_items: items of the new build. gone: id and title of each removed item.
-    """
-
+    # Numbers of items.
     added: int
     replaced: int
     removed: int
+    # How many interactions of the log are with removed items.
     interactions_removed: int
+    # How many items the new build has.
     n_items: int
     notes: list[str]
+    # Id and title of each removed item.
     gone: Sequence[dict[str, Any]] = ()
 
 
@@ -76,8 +74,10 @@ def add_items(
         n_items = build.facts["n_items"] + n_added
         notes = [str(report), *report.warning_lines()]
         revision = Revision(n_added, len(new_items.positions) - n_added, 0, 0, n_items, notes)
-        contents = _with_rows(build, new_items, revision)
-        for component in each_component(new_items.previous, "revising", progress):
+        facts = _facts(build, revision)
+        facts["columns"] = [column.to_record() for column in new_items.catalog.columns]
+        contents = BuildContents.adding(build, new_items.catalog, new_items.positions, facts)
+        for component in each_component(build, "revising", progress):
             component.extend(contents, new_items, progress)
         changed = new_items.positions[new_items.unread]
         texts = stored_texts(build, changed[changed >= 0])
@@ -100,25 +100,31 @@ def remove_items(
     dry_run: change nothing. Raises `UnknownIdError` for an unknown item, and removes none then;
     `QkvError` where no item would be left.
     """
-    is_many = isinstance(items, Iterable) and not isinstance(items, str)
-    named: list[Any] = list(items) if is_many else [items]  # type: ignore[arg-type]
+    named = _as_list(items)
     if bool(named) == (where is not None):
         raise QkvError("name the items to remove, or give a condition (`where`): one of the two")
     if dry_run:
         with closing(workspace.open()) as build:
-            return _plan_removal(build, named, where)[1]
+            _, revision = _plan_removal(build, named, where)
+            return revision
     progress = progress or silent
     with workspace.writing("remove"), closing(workspace.open()) as build:
         deleted, revision = _plan_removal(build, named, where)
         if not len(deleted):
             return revision
-        models, contents = StoredModels(build), _segment(build, revision)
-        contents.tombstones = np.union1d(build.tombstones, build.rows.stored[deleted])
-        for component in each_component(models, "revising", progress):
-            component.delete(contents, models, deleted)
+        contents = BuildContents.removing(build, deleted, _facts(build, revision))
+        for component in each_component(build, "revising", progress):
+            component.delete(contents, build, deleted)
         texts = stored_texts(build, deleted)
         revision = _published(workspace, contents, "remove", revision, progress)
         return replace(revision, notes=[*revision.notes, *forget_texts(texts)])
+
+
+def _as_list(items: Id | Iterable[Id]) -> list[Any]:
+    """Return items that are named by one id or title, or by several."""
+    if isinstance(items, Iterable) and not isinstance(items, str):
+        return list(items)
+    return [items]
 
 
 def stored_texts(snapshot: Snapshot, positions: np.ndarray) -> set[str]:
@@ -132,13 +138,15 @@ def stored_texts(snapshot: Snapshot, positions: np.ndarray) -> set[str]:
 def _plan_removal(
     snapshot: Snapshot, named: Sequence[Any], where: Where | None
 ) -> tuple[np.ndarray, Revision]:
-    """Return the rows to remove, and the result. Raises `QkvError` where no item would be left."""
+    """Return the rows of the items to remove, and the result of removing them. Raises `QkvError`
+    where no item would be left.
+    """
     n_items: int = snapshot.facts["n_items"]
-    matches = [snapshot.catalog.find_item(item) for item in named]
+    matches = [snapshot.catalog.titles.find_item(item) for item in named]
     if where is None:
         mask = ~exclusion_mask(n_items, [position for position, _ in matches])
     else:
-        mask = snapshot.catalog.mask(where)
+        mask = snapshot.catalog.conditions.mask(where)
     if mask.all():
         raise QkvError(
             "that is every item, and a workspace has at least one: build it again from other "
@@ -150,40 +158,21 @@ def _plan_removal(
         added=0,
         replaced=0,
         removed=len(deleted),
-        interactions_removed=_n_interactions(snapshot, mask),
+        interactions_removed=LogComponent().count_with(snapshot, mask),
         n_items=n_items - len(deleted),
         notes=[note for _, note in matches if note],
         gone=[{"id": id_, "title": title} for id_, title in rows],
     )
 
 
-def _n_interactions(snapshot: Snapshot, deleted: np.ndarray) -> int:
-    """Count the interactions of the log with deleted items, bool (n_items,)."""
-    if "interactions.items" not in snapshot:
-        return 0
-    item_rows = snapshot.rows.item_rows_of_base[snapshot.array("interactions.items")]
-    return int(deleted[item_rows[item_rows >= 0]].sum())
-
-
-def _with_rows(snapshot: Snapshot, new_items: Addition, revision: Revision) -> BuildContents:
-    """Return the contents of a segment with the new items and their order among the base's."""
-    contents, rows, replaced = _segment(snapshot, revision), snapshot.rows, new_items.positions
-    ids = new_items.catalog.ids
-    contents.catalog = CatalogRows.of_segment(new_items.catalog, snapshot.catalog)
-    contents.arrays[AFTER] = snapshot.base.catalog.rows_before(ids)
-    contents.arrays[ORIGIN] = np.where(replaced >= 0, rows.origin[replaced], -1)
-    contents.tombstones = np.union1d(snapshot.tombstones, rows.stored[replaced[replaced >= 0]])
-    contents.facts["columns"] = [column.to_record() for column in new_items.catalog.columns]
-    return contents
-
-
-def _segment(snapshot: Snapshot, revision: Revision) -> BuildContents:
+def _facts(snapshot: Snapshot, revision: Revision) -> dict[str, Any]:
+    """Return the facts of the build after a revision."""
     facts = dict(snapshot.facts)
     facts[REVISED] = _totals(facts, revision)
     facts["n_items"] = revision.n_items
     if "n_interactions" in facts:
         facts["n_interactions"] -= revision.interactions_removed
-    return BuildContents(facts=facts, base=snapshot)
+    return facts
 
 
 def _published(

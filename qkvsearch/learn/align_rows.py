@@ -144,7 +144,9 @@ def _among(names: Sequence[str], usual: str) -> str | None:
 def _align_types(
     texts: pd.DataFrame, snapshot: Snapshot, report: ReadReport
 ) -> tuple[dict[str, TypedColumn], dict[str, ColumnFacts]]:
-    """Convert columns to the build's types, and return facts; misfits become empty, with a note."""
+    """Convert the columns to the types of the build, and return the new facts about them. Cells
+    that do not fit become empty, with a note.
+    """
     columns, facts = {"id": TypedColumn("text", texts["id"])}, column_facts(snapshot)
     for name, fact in list(facts.items())[1:]:
         column = typed(texts[name], fact.type, convention=fact.convention)

@@ -82,9 +82,7 @@ def build_workspace(
         if name not in ("lexical", *LEARNED)
     }
     if next_item:
-        if not isinstance(dataset.interactions, Interactions | None):
-            raise QkvError("`next_item` learns on one machine: leave out `engine`, or `next_item`")
-        NextItemComponent().check(dataset.interactions)
+        _check_next_item(dataset)
     if encoder not in CHOICES:  # a folder, absolute so that it is found from anywhere
         encoder = str(real_path(Path(encoder)))
     progress = progress or silent
@@ -99,17 +97,35 @@ def build_workspace(
         _add_text(contents, dataset.catalog, fields, pretrained, weights, progress)
         lost = previous.get(NOT_TAKEN_OVER, ())
         contents.facts["rows"] += [f"{NOT_TAKEN_OVER}: {reason}" for reason in lost]
-        if dataset.interactions is not None:
-            contents.facts |= {name: previous[name] for name in previous.keys() & {TUNED}}
-        if isinstance(dataset.interactions, Interactions):
-            for component in (*FROM_INTERACTIONS, *[NextItemComponent()] * next_item):
-                component.learn(contents, dataset.interactions, progress)
-        elif dataset.interactions is not None:
-            notes = learn_from_spark(contents, spark_log(dataset.interactions), progress)
-            contents.facts[LOG_ROWS] += notes
+        if dataset.interactions is not None and TUNED in previous:
+            contents.facts[TUNED] = previous[TUNED]
+        _add_interactions(contents, dataset, next_item, progress)
         progress("saving", 0, 1)
         workspace.publish(contents, "build")
         progress("saving", 1, 1)
+
+
+def _check_next_item(dataset: Dataset) -> None:
+    """Raise `QkvError` where a next-item model cannot be learned from a data set."""
+    if not isinstance(dataset.interactions, Interactions | None):
+        raise QkvError("`next_item` learns on one machine: leave out `engine`, or `next_item`")
+    NextItemComponent().check(dataset.interactions)
+
+
+def _add_interactions(
+    contents: BuildContents, dataset: Dataset, next_item: bool, progress: Progress
+) -> None:
+    """Add the log, if there is one, and what is learned from it."""
+    if dataset.interactions is None:
+        return
+    if not isinstance(dataset.interactions, Interactions):
+        notes = learn_from_spark(contents, spark_log(dataset.interactions), progress)
+        contents.facts[LOG_ROWS] += notes
+        return
+    for component in FROM_INTERACTIONS:
+        component.learn(contents, dataset.interactions, progress)
+    if next_item:
+        NextItemComponent().learn(contents, dataset.interactions, progress)
 
 
 @contextmanager
@@ -165,7 +181,12 @@ def _add_text(
     prior: dict[str, float],
     progress: Progress,
 ) -> None:
-    """Add lexical keys, encoders, dense keys, weights of heads and columns, and thresholds."""
+    """Add the lexical keys, the encoders and the keys of the dense heads, the weights of heads and
+    columns, and the thresholds for queries without an answer.
+
+    fields: the text columns. pretrained: encoders by the names of their heads. prior: the weights
+    of heads before anything is learned.
+    """
     analyzer = fields[0].runs.analyzer
     names = [name for name in prior if name in LEARNED]
     progress("reading texts", 0, len(names) + 1)

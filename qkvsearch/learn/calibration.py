@@ -53,7 +53,10 @@ def best_scores(
     keys: Mapping[str, np.ndarray],
     analyzer: Analyzer,
 ) -> BestScores:
-    """Return what computes each head's best score. encoders, keys (n_items, d): of dense heads."""
+    """Return the function that computes the best score of each head of a build.
+
+    encoders, keys: of the dense heads, by name; keys are (n_items, d).
+    """
     batch_size = max(1, MAX_SCORES // lexical.n_items)
 
     def highest(score: Callable[[Sequence[str]], np.ndarray], texts: Sequence[str]) -> np.ndarray:
@@ -81,13 +84,13 @@ def calibrate(
     made: Sequence[AnsweredQueries] = (),
     analyzer: Analyzer | None = None,
 ) -> Answerability:
-    """Measure texts that the catalog cannot answer, and fit the curve to those that it answers:
-    made queries, or else its titles with every other word shuffled, since a query rarely has all
-    words of an item.
+    """Measure texts that the catalog cannot answer, and fit the curve to those that it answers.
+
+    The latter are made queries. Where there are none, they are titles with every other word
+    shuffled, since a query rarely has all words of an item.
 
     best: computes the best scores of the heads of `weights`, "lexical" included.
     """
-
     reader = analyzer or Analyzer()
 
     def measured(texts: Sequence[str]) -> list[Evidence]:
@@ -118,7 +121,9 @@ def calibrate(
 
 @cache
 def unrelated_texts() -> dict[str, list[str]]:
-    """Return sentences by language; the English ones are about subjects far apart."""
+    """Return sentences of everyday life by language. The English ones are about subjects so far
+    apart that a catalog is about few of them.
+    """
     path = Path(__file__).with_name("unrelated_texts.json")
     texts: dict[str, list[str]] = json.loads(path.read_text(encoding="utf-8"))
     return texts
@@ -156,8 +161,12 @@ def half_shuffled(text: str, rng: np.random.Generator) -> str:
 def _measured(
     keys: TermKeys, texts: Sequence[str], best: Mapping[str, np.ndarray], analyzer: Analyzer
 ) -> list[Evidence]:
-    words = [WordStatistics.of(keys, analyzer.query_tokens(text)) for text in texts]
-    return [of.evidence({name: best[name][i] for name in best}) for i, of in enumerate(words)]
+    """Return the evidence that items answer each text. best: of each head, float (n_texts,)."""
+    measured = []
+    for i, text in enumerate(texts):
+        words = WordStatistics.of(keys, analyzer.query_tokens(text))
+        measured.append(words.evidence({name: scores[i] for name, scores in best.items()}))
+    return measured
 
 
 def _farthest(noise: Sequence[Evidence], weights: Mapping[str, float]) -> list[Evidence]:
@@ -171,9 +180,13 @@ def _without_curve(noise: Sequence[Evidence]) -> Answerability:
     """Measure the evidence by kind of letters; of a kind without texts, by all texts."""
     spread = {}
     for letters in (LATIN, OTHER):
-        group = [evidence for evidence in noise if evidence.letters == letters] or noise
-        values = {name: np.array([e.values[name] for e in group]) for name in group[0].values}
-        spread[letters] = {name: _mean_and_deviation(name, of) for name, of in values.items()}
+        group = [evidence for evidence in noise if evidence.letters == letters]
+        if not group:
+            group = list(noise)
+        spread[letters] = {
+            name: _mean_and_deviation(name, np.array([each.values[name] for each in group]))
+            for name in group[0].values
+        }
     return Answerability(spread, 1.0, 0.0, 0.5, "")
 
 

@@ -36,7 +36,9 @@ FINISHED = "An earlier `forget` of this user had been interrupted; it is finishe
 
 @dataclass(frozen=True)
 class Forgotten:
-    """Result of erasing a user: how much was deleted. The notes say what stays."""
+    """Result of erasing a user: how many interactions of the log, records and previous builds were
+    deleted. The notes say what stays.
+    """
 
     interactions: int
     records: int
@@ -57,16 +59,19 @@ def forget_user(
     unfinished = workspace.unfinished_erasure()
     with workspace.writing("forget"):  # which finishes it
         with closing(workspace.open()) as build:
-            models, row = StoredModels(build), build.catalog.user_position(user)
-            is_known = row is not None or build.catalog.records.has(user)
+            models = StoredModels(build)
+            row = build.catalog.users.position(user)
+            is_known = row is not None or build.records.has(user)
             # After a killed run or a build from other files only previous builds have the user.
             if not (is_known or _is_in_folders(workspace, user)):
                 if unfinished is not None and unfinished.user == id_text(user):
                     return Forgotten(0, 0, 0, [FINISHED])
-                raise build.catalog.unknown_user(user)
-            n_interactions, n_builds = 0, len(workspace.builds()) - (row is None)
+                raise build.catalog.users.unknown(user)
+            # The current build is deleted as well if its log has the user.
+            n_builds = len(workspace.builds()) - (0 if row is not None else 1)
+            n_interactions = 0
             if dry_run:
-                n_records = build.catalog.records.page(user, 0, 0)[1]
+                n_records = build.records.page(user, 0, 0)[1]
                 return Forgotten(len(models.history(row)), n_records, n_builds, [])
             contents = None
             if row is not None:
@@ -137,13 +142,9 @@ def _without(models: StoredModels, row: int, progress: Progress) -> tuple[BuildC
 
     Everything that is counted is counted anew from the interactions that are left.
     """
-    contents = merged_contents(models, progress)
+    contents = merged_contents(models.snapshot, progress)
     log = models.log("forget from")
-    remains = log.users != row
-    users = Ids([name for i, name in enumerate(log.user_ids.texts) if i != row], log.user_ids.fold)
-    others = log.take(remains)
-    rows = (others.users - (others.users > row)).astype(np.int32)
-    others = replace(others, users=rows, user_ids=users)
+    others = _without_user(log, row)
     components = [*FROM_INTERACTIONS, NextItemComponent()]
     if len(others):
         for component in components:
@@ -158,7 +159,16 @@ def _without(models: StoredModels, row: int, progress: Progress) -> tuple[BuildC
     _forget_reports(contents, others)
     contents.shared.pop(CATALOG, None)
     contents.catalog = CatalogRows.of_stored(models.snapshot.catalog)
-    return contents, int((~remains).sum())
+    return contents, len(log) - len(others)
+
+
+def _without_user(log: Interactions, row: int) -> Interactions:
+    """Return a log without the user in this row. Later users move up."""
+    names = [name for i, name in enumerate(log.user_ids.texts) if i != row]
+    others = log.take(log.users != row)
+    is_later = others.users > row
+    rows = np.where(is_later, others.users - 1, others.users).astype(np.int32)
+    return replace(others, users=rows, user_ids=Ids(names, log.user_ids.fold))
 
 
 def _forget_reports(contents: BuildContents, log: Interactions) -> None:

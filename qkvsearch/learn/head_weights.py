@@ -117,8 +117,8 @@ def learn_weights(
     progress: Callable[[int, int], None] | None = None,
     analyzer: Analyzer | None = None,
 ) -> tuple[dict[str, float], list[AnsweredQueries]]:
-    """Return `mixed` weights of the prior and those learned from made queries, and these queries;
-    the prior where none can be made.
+    """Return `mixed` weights of the prior and those learned from made queries, and these queries.
+    Where none can be made, return the prior.
 
     fields: the text columns, each with one text for each item. encoders: of the dense heads. prior:
     a weight for each head, "lexical" included, which add up to 1. epochs: of the encoders that
@@ -130,29 +130,30 @@ def learn_weights(
     columns = length_weights(fields, analyzer)
     made = list(made_queries(fields, np.random.default_rng(0), analyzer))
     lexical_keys = [made_lexical_keys(queries, analyzer) for queries in made]
+    if not made:
+        return dict(prior), []
+    # Of each head, the scores of each set of made queries.
     scores: dict[str, list[np.ndarray]] = {}
-    for done, head in enumerate(prior if made else ()):
+    for done, head in enumerate(prior):
         if head == "lexical":
-            pairs = zip(lexical_keys, made, strict=True)
-            scores[head] = [lexical_scores(keys, m.texts, analyzer) for keys, m in pairs]
+            scores[head] = [
+                lexical_scores(keys, queries.texts, analyzer)
+                for keys, queries in zip(lexical_keys, made, strict=True)
+            ]
         else:
             scores[head] = [
-                made_scores(m, head, encoders[head], columns, epochs.get(head), analyzer)
-                for m in made
+                made_scores(queries, head, encoders[head], columns, epochs.get(head), analyzer)
+                for queries in made
             ]
         if progress is not None:
             progress(done + 1, len(prior))
-    if not made:
-        return dict(prior), []
-    sets = [
-        np.stack([standardized(scored) for scored in of_heads])
-        for of_heads in zip(*scores.values(), strict=True)
-    ]
+    sets, answered = [], []
+    for i, (queries, keys) in enumerate(zip(made, lexical_keys, strict=True)):
+        of_heads = {head: of_sets[i] for head, of_sets in scores.items()}
+        sets.append(np.stack([standardized(scored) for scored in of_heads.values()]))
+        best = {head: scored.max(axis=1) for head, scored in of_heads.items()}
+        answered.append(AnsweredQueries(queries.texts, keys, best))
     weights = dict(zip(prior, conditional_logit(sets).tolist(), strict=True))
-    answered = [
-        AnsweredQueries(m.texts, keys, {name: of[i].max(axis=1) for name, of in scores.items()})
-        for i, (m, keys) in enumerate(zip(made, lexical_keys, strict=True))
-    ]
     return mixed(prior, weights), answered
 
 

@@ -11,9 +11,10 @@ import numpy as np
 
 from qkvsearch._utils.callbacks import Progress, silent
 from qkvsearch.errors import Count, QkvError, WorkspaceError, quantity
+from qkvsearch.heads.histories import Histories
 from qkvsearch.heads.learned_models import TUNED, NextItemComponent, PreferencesComponent
 from qkvsearch.heads.registry import FROM_INTERACTIONS
-from qkvsearch.heads.stored_log import LOG_ROWS, Histories
+from qkvsearch.heads.stored_log import LOG_ROWS
 from qkvsearch.heads.stored_models import StoredModels
 from qkvsearch.learn.merge import merged_contents
 from qkvsearch.models.user_history import History
@@ -32,9 +33,11 @@ _STRAY = (
 
 @dataclass(frozen=True)
 class Learned:
-    """Result of learning. recorded: records learned for the first time. Others: of the new log."""
+    """Result of learning."""
 
+    # How many records were learned from for the first time.
     recorded: int
+    # Of the new log.
     n_users: int
     n_interactions: int
     notes: list[str]
@@ -64,39 +67,47 @@ def learn(workspace: Workspace, progress: Progress | None = None) -> Learned:
                 learned.append(NextItemComponent())
             except QkvError as error:
                 notes.append(f"what comes next stays as it was learned before: {error}")
-        contents = merged_contents(models, progress, but=learned)
+        contents = merged_contents(build, progress, but=learned)
         contents.facts[LEARNED] = last
         contents.facts[LOG_ROWS] = _log_rows(build, n_recorded)
         for component in learned:
             component.learn(contents, log, progress)
         if contents.shared.pop(CATALOG, None):
+            # The file has the users too, and there may be new ones.
             contents.catalog = CatalogRows.of_stored(build.catalog)
         workspace.publish(contents, "learn")
     return Learned(n_recorded, len(log.user_ids), len(log), notes)
 
 
 def log_with_records(histories: Histories) -> Interactions:
-    """Return all histories, with new records. Raises `WorkspaceError` where there are none."""
+    """Return all histories, new records included, in the owner's ids. Raises `WorkspaceError` where
+    there are none.
+    """
     snapshot = histories.models.snapshot
-    texts = histories.ids.texts
-    users = [(texts[row], histories.at(row)) for row in range(len(histories))]
-    users = [(user, history) for user, history in users if len(history)]
+    users: list[str] = []
+    of_users: list[History] = []
+    for row, user in enumerate(histories.ids.texts):
+        history = histories.at(row)
+        if len(history):
+            users.append(user)
+            of_users.append(history)
     if not users:
         raise WorkspaceError(
             f"{snapshot.workspace}: there are no interactions to learn from; record some, or "
             "build with `interactions`"
         )
     items = snapshot.catalog.ids("items")
-    positions = _joined(users, "positions")
-    times, weights = _joined(users, "times"), None
-    if all(history.weights is not None for _, history in users):
-        weights = _joined(users, "weights")
-    ratings = _joined(users, "ratings")
+    positions = _joined(of_users, "positions")
+    ratings = _joined(of_users, "ratings")
+    times = _joined(of_users, "times")
+    weights = None
+    if all(history.weights is not None for history in of_users):
+        weights = _joined(of_users, "weights")
     has_times = "interactions.times" in snapshot or not (times == UNKNOWN_TIME).any()
     facts = snapshot.facts
     scale = facts.get("rating_scale")
     return Interactions.from_columns(
-        np.repeat(np.array([user for user, _ in users], object), [len(h) for _, h in users]),
+        np.repeat(np.array(users, object), [len(history) for history in of_users]),
         np.array(items.texts, object)[positions],
         ratings if np.isfinite(ratings).any() else None,
         times if has_times else None,
@@ -122,7 +133,7 @@ def learn_preferences(
     with workspace.writing("tune"), closing(workspace.open()) as build:
         models = StoredModels(build)
         log = models.log("learn from")
-        contents = merged_contents(models, progress, but=[PreferencesComponent()])
+        contents = merged_contents(build, progress, but=[PreferencesComponent()])
         contents.facts.pop(TUNED, None)
         if tuned:
             contents.facts[TUNED] = dict(tuned)
@@ -130,8 +141,8 @@ def learn_preferences(
         workspace.publish(contents, "tune")
 
 
-def _joined(users: list[tuple[str, History]], name: str) -> np.ndarray:
-    return np.concatenate([getattr(history, name) for _, history in users])
+def _joined(histories: list[History], name: str) -> np.ndarray:
+    return np.concatenate([getattr(history, name) for history in histories])
 
 
 def _log_rows(snapshot: Snapshot, n_recorded: int) -> list[str]:

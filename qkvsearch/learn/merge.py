@@ -15,7 +15,6 @@ from qkvsearch._utils.callbacks import Progress, silent
 from qkvsearch.errors import QkvError
 from qkvsearch.heads.component import IndexComponent
 from qkvsearch.heads.registry import components_of, each_component
-from qkvsearch.heads.stored_models import StoredModels
 from qkvsearch.store import BuildContents, CatalogRows, Snapshot, Workspace
 from qkvsearch.store.catalog.file import CATALOG
 
@@ -30,19 +29,25 @@ log = logging.getLogger("qkvsearch.learn")
 
 @dataclass(frozen=True)
 class Merged:
-    """Result of a merge. segments: 1 for nothing to do. n_items: in the base. dropped: builds."""
+    """Result of a merge."""
 
+    # How many segments were merged, 1 where there was nothing to do.
     segments: int
+    # How many items the base has.
     n_items: int
+    # How many previous builds were removed.
     dropped: int = 0
 
 
 def merge_segments(workspace: Workspace, progress: Progress | None = None) -> Merged:
-    """Merge the segments into one base that answers the same, and publish it."""
+    """Merge the segments of the current build into one base, and publish it.
+
+    Answers stay the same to the last bit. Raises `WorkspaceError`.
+    """
     with workspace.writing("compact"), closing(workspace.open()) as build:
         n_segments = len(build.segments)
         if not build.rows.is_plain or n_segments > 1:
-            contents = merged_contents(StoredModels(build), progress or silent)
+            contents = merged_contents(build, progress or silent)
             workspace.publish(contents, "compact")
         return Merged(n_segments, build.facts["n_items"])
 
@@ -65,41 +70,42 @@ def _merge_if_due(workspace: Workspace, command: str, progress: Progress) -> lis
         if not _is_due(build):
             return []
         had_whole_ids = build.base.catalog.whole_ids
-        contents = merged_contents(StoredModels(build), progress)
+        contents = merged_contents(build, progress)
         workspace.publish(contents, command, instead_of=build.name)
         is_text = had_whole_ids and not build.catalog.are_whole("items")
     return ["All ids are text now, because some are not whole numbers."] if is_text else []
 
 
 def merged_contents(
-    models: StoredModels, progress: Progress, but: Container[IndexComponent[Any]] = ()
+    snapshot: Snapshot, progress: Progress, but: Container[IndexComponent[Any]] = ()
 ) -> BuildContents:
     """Return the contents of a base with all components except those in `but`. Raises `LookupError`
     for an array that belongs to no component.
     """
-    snapshot = models.snapshot
     contents = BuildContents(facts=dict(snapshot.facts))
     for name in snapshot.array_names:
-        if not any(component.owns(name) for component in components_of(models)):
+        if not any(component.owns(name) for component in components_of(snapshot)):
             raise LookupError(name)
     if snapshot.rows.is_plain:
         contents.shared[CATALOG] = snapshot.base.file(CATALOG)
     else:
         contents.catalog = CatalogRows.of_stored(snapshot.catalog)
         contents.users = snapshot.catalog.ids("users")
-    for component in each_component(models, "merging", progress):
+    for component in each_component(snapshot, "merging", progress):
         if component not in but:
-            component.merge(contents, models, progress)
+            component.merge(contents, snapshot)
     return contents
 
 
 def _is_due(snapshot: Snapshot) -> bool:
+    """Return whether a build has too many segments, too many changed rows, or ids of two kinds."""
     rows = snapshot.rows
+    n_added = rows.n_stored - rows.n_base
     n_deleted = int(np.count_nonzero(snapshot.tombstones < rows.n_base))
-    changed = rows.n_stored - rows.n_base + n_deleted
-    kinds = {segment.catalog.whole_ids for segment in snapshot.with_items}
+    # Text ids joined whole numbers: every read would put all items in another order.
+    kinds_of_ids = {segment.catalog.whole_ids for segment in snapshot.with_items}
     return (
         len(snapshot.segments) > MAX_SEGMENTS
-        or changed > MAX_CHANGED_SHARE * rows.n_base
-        or len(kinds) > 1
+        or n_added + n_deleted > MAX_CHANGED_SHARE * rows.n_base
+        or len(kinds_of_ids) > 1
     )

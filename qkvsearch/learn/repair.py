@@ -35,10 +35,13 @@ FROM_TEXTS = ("lexical", "codes", "words")
 
 @dataclass(frozen=True)
 class Repaired:
-    """Result of a repair. rebuilt: what was derived again, and from what. lost: what was not."""
+    """Result of a repair."""
 
+    # What was derived again, and from what.
     rebuilt: list[str] = field(default_factory=list)
+    # What could not be derived again.
     lost: list[str] = field(default_factory=list)
+    # Everything else that was done.
     notes: list[str] = field(default_factory=list)
 
 
@@ -49,8 +52,10 @@ def repair(workspace: Workspace, progress: Progress | None = None) -> Repaired:
     done, progress = Repaired(), progress or silent
     with workspace.writing("repair"):
         records = repair_records(workspace.records)
-        if records.changed:
-            (done.notes if records.lost == 0 else done.lost).append(str(records))
+        if records.changed and records.lost == 0:
+            done.notes.append(str(records))
+        elif records.changed:
+            done.lost.append(str(records))
         root = _root(workspace, done)
         if root.erasure is not None:
             workspace.finish_erasing()
@@ -134,8 +139,10 @@ def _derived(
 ) -> BuildContents:
     """Return a base of the sound components and of derived ones. damaged: names of arrays."""
     models = StoredModels(snapshot)
-    broken = [component for component in components_of(models) if any(map(component.owns, damaged))]
-    contents = merged_contents(models, progress, but=broken)
+    broken = [
+        component for component in components_of(snapshot) if any(map(component.owns, damaged))
+    ]
+    contents = merged_contents(snapshot, progress, but=broken)
     _derive_texts(contents, models, broken, damaged, done, progress)
     _derive_interactions(contents, models, broken, done, progress)
     return contents
@@ -149,9 +156,11 @@ def _derive_texts(
     done: Repaired,
     progress: Progress,
 ) -> None:
+    """Derive what is made of texts: the words and codes together, and each dense head."""
     groups = {component.group for component in broken if component not in FROM_INTERACTIONS}
     catalog = _catalog(models.snapshot)
-    fields, main = AnalyzedTexts.of_columns(catalog.fields(), models.analyzer), models.main_head
+    fields = AnalyzedTexts.of_columns(catalog.fields(), models.analyzer)
+    main = models.main_head
     if groups & set(FROM_TEXTS):
         store_words(contents, catalog, fields)
         done.rebuilt.append("words and codes, from the texts")
@@ -159,9 +168,10 @@ def _derive_texts(
         if name not in groups:
             continue
         encoder, source = _encoder(models, name, damaged, fields)
-        weights, with_tokens = models.column_weights(name), name == main and models.has_tokens
-        store_head(contents, name, encoder, fields, progress, weights, with_tokens)
-        tokens = " and its tokens" if with_tokens else ""
+        weights = models.column_weights(name)
+        has_tokens = name == main and models.has_tokens
+        store_head(contents, name, encoder, fields, progress, weights, has_tokens)
+        tokens = " and its tokens" if has_tokens else ""
         done.rebuilt.append(f"{name}{tokens}, from the texts{source}")
         if name == main and encoder.is_pretrained:
             DenseComponent(main).note_texts(contents)

@@ -10,7 +10,7 @@ from qkvsearch._utils.callbacks import Progress
 from qkvsearch._utils.scratch import GrowingArray
 from qkvsearch.heads.learned_models import TUNED, PreferencesComponent, RatingsComponent
 from qkvsearch.heads.stored_log import LogComponent
-from qkvsearch.models.preferences import head_settings
+from qkvsearch.models.preferences import COLLABORATIVE, settings_by_head
 from qkvsearch.store import BuildContents
 from qkvsearch.tables.dataset import DistributedLog
 from qkvsearch.tables.ids import Ids
@@ -41,8 +41,8 @@ def learn_from_spark(contents: BuildContents, log: SparkLog, progress: Progress)
     Return a note if neighbours and ratings are those of a sample of users.
     """
     _store_log(contents, log, progress)
-    settings, _ = head_settings(contents.facts.get(TUNED, {}).get("settings", {}))
-    factors = log.learn(settings, progress)
+    settings = settings_by_head(contents.facts.get(TUNED, {}).get("settings", {}))
+    factors = log.learn(settings[COLLABORATIVE], progress)
     local = _local_log(contents, log)
     confidences = local.matrix(log.feedback.confidences(local.items, local.ratings, local.weights))
     component = PreferencesComponent()

@@ -14,9 +14,12 @@ from qkvsearch.text.analyzed import AnalyzedTexts
 from qkvsearch.text.related_words import MAX_MEAN_LENGTH, MIN_PREFIX, related_terms
 from qkvsearch.text.spelling import word_rarity
 
-# Queries are made for a fifth of the items, at most 500, each of a passage of at most 25 words and
-# of half of a text of at least 16.
-MAX_QUERIES, MAX_PASSAGE, MIN_TEXT = 500, 25, 16
+# Queries are made for a fifth of the items, and for at most so many.
+MAX_QUERIES = 500
+# A query is a passage of at most so many words, and of at most half of a text.
+MAX_PASSAGE = 25
+# A text has at least so many words.
+MIN_TEXT = 16
 # Fewer queries tell too little to be worth the time: none are made for less than 500 items.
 MIN_QUERIES = 100
 # If most words of a column are in the other columns too, its passages test memory alone.
@@ -36,7 +39,10 @@ class AnsweredQueries(NamedTuple):
 
 
 def lexical_scores(keys: LexicalKeys, texts: Sequence[str], analyzer: Analyzer) -> np.ndarray:
-    """Return BM25 scores (queries, n_items) of words, in short texts of related ones too."""
+    """Return the BM25 scores of texts, float32 (n_texts, n_items).
+
+    Where the items' texts are short, related words count too. A text of unknown words has zeros.
+    """
     scores = np.zeros((len(texts), keys.n_items), dtype=np.float32)
     is_short = len(keys.indices) <= MAX_MEAN_LENGTH * keys.n_items
 
@@ -48,7 +54,8 @@ def lexical_scores(keys: LexicalKeys, texts: Sequence[str], analyzer: Analyzer) 
 
     for row, text in zip(scores, texts, strict=True):
         tokens = resolve_code(analyzer.query_tokens(text), keys.has)
-        if (head := keys.head([query_term(token) for token in tokens])) is not None:
+        head = keys.head([query_term(token) for token in tokens])
+        if head is not None:
             row[:] = head.scores
     return scores
 
@@ -86,9 +93,12 @@ def made_queries(
 def of_column(
     fields: Columns, column: int, rng: np.random.Generator, analyzer: Analyzer
 ) -> MadeQueries | None:
-    """Make queries of a column; None if there are too few, or if other columns repeat it."""
+    """Make queries of a column. Return None if there are too few, or if the other columns repeat
+    what the column says.
+    """
     columns = AnalyzedTexts.of_columns(fields, analyzer)
-    texts, n_items = columns[column], len(columns[column])
+    texts = columns[column]
+    n_items = len(texts)
     n_queries = min(MAX_QUERIES, n_items // 5)
     shuffled = rng.permutation(n_items)
     is_long = texts.n_tokens[shuffled] >= MIN_TEXT

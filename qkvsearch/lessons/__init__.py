@@ -1,17 +1,18 @@
 """The course: lessons that slow the engine down to a step at a time.
 
-A lesson is a folder `NN-name` with a document in each language, `en.md` and `zh.md`, which `parser`
-reads and `runner` runs; what takes more than a few lines to compute is in `compute`. To add one,
-add a folder.
+A lesson is a folder `NN-name` with a document in each language, such as `en.md`, which `parser`
+reads and `runner` runs. What takes more than a few lines to compute is in `compute`. To add a
+lesson, add a folder.
 """
 
 from collections.abc import Iterator
 from dataclasses import replace
 
+from qkvsearch._utils.spoken import LANGUAGES
 from qkvsearch.errors import QkvError, suggest
-from qkvsearch.lessons.messages import LANGUAGES, language, spoken
+from qkvsearch.lessons.messages import language, spoken
 from qkvsearch.lessons.own_numbers import refuse
-from qkvsearch.lessons.parser import Source, folders, read
+from qkvsearch.lessons.parser import LessonDocument, folders, read
 from qkvsearch.lessons.parts import Given, Guidance, Lesson, Outline
 from qkvsearch.lessons.runner import run
 
@@ -31,7 +32,9 @@ def lesson(name: str, given: Given | None = None) -> Lesson:
     >>> lesson("masks").showing(54).title
     'Padding'
     """
-    source, given = _source(name), given or Given()
+    source = _source(name)
+    if given is None:
+        given = Given()
     refuse(given, name, *source.fields.get("takes", "").split())
     steps, quizzes = run(source, given)
     quizzes = [replace(quiz, name=f"{name}.{n}") for n, quiz in enumerate(quizzes, start=1)]
@@ -50,11 +53,12 @@ def guidance(name: str) -> Guidance:
 
 
 def _outline(name: str) -> Outline:
-    fields, number = _source(name).fields, int(FOLDERS[name].name[:2])
+    fields = _source(name).fields
+    number = int(FOLDERS[name].name[:2])  # of "05-softmax": 5
     return Outline(name, number, fields["title"], fields["goal"], int(fields["minutes"]))
 
 
-def _source(name: str) -> Source:
+def _source(name: str) -> LessonDocument:
     if name not in FOLDERS:
         available = ", ".join(LESSONS)
         raise QkvError(f"no lesson {name!r}{suggest(name, list(LESSONS))} (there are {available})")

@@ -1,6 +1,6 @@
 """What a lesson says, in the reader's language, with numbers that were just computed.
 
-The English texts are the keys of the catalog (gettext); `locale/zh` holds the Chinese ones.
+The English texts are the keys of the catalogs (gettext), one for each translation in `locale`.
 """
 
 import gettext
@@ -15,32 +15,35 @@ from typing import Any
 
 import numpy as np
 
+from qkvsearch._utils.spoken import ORIGINAL
+
 LOCALE = Path(__file__).with_name("locale")
 DOMAIN = "lessons"
-LANGUAGES = ("en", "zh")
 # Decimals of a number in a sentence or a matrix unless asked for others; JSON has all of them.
-DIGITS, MAX_DIGITS = 2, 12
+DIGITS = 2
 # A small number has as many digits that count, up to so many places further; then it is nearly 0.
 FURTHER = 2
 NEARLY_0 = "≈0"
-# Half a hundredth may come as a little less, from one sum, and as a little more from another.
-ROUNDING, EXACT = 1 + 1e-12, 1e6
+# Half a hundredth may come as a little less, from one sum, and as a little more from another: a
+# number below `EXACT` is raised by this factor before it is rounded.
+ROUNDING = 1 + 1e-12
+EXACT = 1e6
 # From here on a number is written with an exponent: 22 digits are no number to read.
 LARGE = 1e21
 
-_spoken: ContextVar[str] = ContextVar("_spoken", default="en")
+_spoken: ContextVar[str] = ContextVar("_spoken", default=ORIGINAL)
 _digits: ContextVar[int] = ContextVar("_digits", default=DIGITS)
 
 
 @contextmanager
 def language(name: str) -> Iterator[None]:
-    """Use a language, "en" or "zh", for all messages in this context.
+    """Use a language, one of `LANGUAGES`, for all messages in this context.
 
     >>> with language("zh"):
     ...     say("weights")
     '权重'
     """
-    _translations(name)  # raises for a language that there is not
+    _translations(name)  # raises FileNotFoundError for a language without a catalog
     token = _spoken.set(name)
     try:
         yield
@@ -49,7 +52,7 @@ def language(name: str) -> Iterator[None]:
 
 
 def spoken() -> str:
-    """Return the current language, "en" or "zh"."""
+    """Return the current language, one of `LANGUAGES`."""
     return _spoken.get()
 
 
@@ -75,7 +78,7 @@ def digits() -> int:
 
 @cache
 def _translations(name: str) -> gettext.NullTranslations:
-    if name == "en":
+    if name == ORIGINAL:
         return gettext.NullTranslations()
     return gettext.translation(DOMAIN, LOCALE, [name])
 
@@ -87,7 +90,9 @@ def say(message: str, **live: Any) -> str:
     ('weights', 'The score is 0.67.')
     """
     text = _translations(spoken()).gettext(message)
-    return text.format(**{name: shown(value) for name, value in live.items()}) if live else text
+    if not live:
+        return text
+    return text.format(**{name: shown(value) for name, value in live.items()})
 
 
 def mark(message: str) -> str:
@@ -110,7 +115,8 @@ def shown(value: Any) -> str:
         return value
     if isinstance(value, list | tuple | np.ndarray):
         are_words = all(isinstance(entry, str) for entry in value)
-        return f"[{(say(', ') if are_words else ', ').join(map(shown, value))}]"
+        comma = say(", ") if are_words else ", "
+        return f"[{comma.join(map(shown, value))}]"
     number = float(value)
     if math.isnan(number):
         return "NaN"
@@ -121,15 +127,17 @@ def shown(value: Any) -> str:
     if number == 0:
         return "0"
     # What lies in the middle but for a rounding of sums lies in the middle.
-    exact, n = Decimal(number * ROUNDING if abs(number) < EXACT else number), digits()
+    exact = Decimal(number * ROUNDING if abs(number) < EXACT else number)
     # Where its first digit that counts stands; rounding does not move it for what is shown.
     first = -exact.adjusted()
+    n = digits()
     places = min(max(n, n - 1 + first), n + FURTHER)
     rounded = exact.quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP)
     if not rounded:
         return NEARLY_0
     text = f"{rounded:f}"
-    text = text.rstrip("0").rstrip(".") if "." in text else text
+    if "." in text:
+        text = text.rstrip("0").rstrip(".")
     return text.replace("-", "−")
 
 

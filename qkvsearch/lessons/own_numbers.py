@@ -11,8 +11,10 @@ from qkvsearch.errors import DataError, quantity
 from qkvsearch.lessons.parts import Given
 from qkvsearch.lessons.workbench import PROJECTED, Workbench
 
-# At most this much is shown: a trace of n tokens writes n³ terms.
-MAX_TOKENS, MAX_WIDTH = 26, 64
+# At most this many tokens are shown: a trace of n tokens writes n³ terms.
+MAX_TOKENS = 26
+# Rows and columns of a matrix at most.
+MAX_WIDTH = 64
 DECIMAL_COMMA = re.compile(r"(?<=\d),(?=\d)")
 
 
@@ -58,7 +60,10 @@ def with_own(bench: Workbench, own: Given) -> Workbench:
     Raises `DataError` where matrices do not fit one another.
     """
     given = {name: getattr(own, name) for name in PROJECTED}
-    matrices = {**bench.matrices, **{n: array for n, array in given.items() if array is not None}}
+    matrices = dict(bench.matrices)
+    for name, array in given.items():
+        if array is not None:
+            matrices[name] = array
     x, w_query, w_key = (matrices[name] for name in PROJECTED[:3])
     if len(x) > MAX_TOKENS:
         raise DataError(f"`inputs`: {len(x)} rows are more than the {MAX_TOKENS} that are shown")

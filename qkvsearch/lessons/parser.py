@@ -1,13 +1,13 @@
-"""The Markdown documents of the lessons, parsed into blocks: `NN-name/en.md`, `NN-name/zh.md`.
+"""The Markdown documents of the lessons, parsed into blocks: `NN-name/en.md` and its translations.
 
 A document begins with fields between two lines of ---. A heading `## Title` begins a step. A
 comment under it, `<!-- points: 9, 51; when: expression -->`, names its points, and when it is
-there. Everything else is a paragraph or a fence (```kind
-name). A fence of Python is code; the others have fields: `key: text`, which is translated, and
-`key = expression`, which is Python. Indented lines continue a field.
+there. Everything else is a paragraph or a fence (```kind name). A fence of Python is code. The
+others have fields: `key: text`, which is translated, and `key = expression`, which is Python.
+Indented lines continue a field.
 
-`zh.md` has the headings and the fences of `en.md` in the same order, with the translated text
-alone: code and expressions are in `en.md` only.
+A translation such as `zh.md` has the headings and the fences of `en.md` in the same order, with the
+translated text alone. Code and expressions are in `en.md` only.
 """
 
 import re
@@ -17,6 +17,7 @@ from functools import cache
 from pathlib import Path
 from string import Formatter
 
+from qkvsearch._utils.spoken import ORIGINAL
 from qkvsearch.errors import DataError
 
 FOLDER = Path(__file__).parent
@@ -60,21 +61,22 @@ class Block:
 
 
 @dataclass(frozen=True)
-class Source:
+class LessonDocument:
     """A parsed document: the fields at its beginning, and its blocks."""
 
     path: Path
     fields: dict[str, str]
     blocks: tuple[Block, ...]
 
-    def translated(self, other: "Source") -> "Source":
+    def translated(self, other: "LessonDocument") -> "LessonDocument":
         """Return this document with the text of its translation.
 
         Raises `DataError` where the headings and fences of the two are not the same.
         """
         own = [block for block in self.blocks if block.kind not in ("prose", "python")]
         code = self._code_after()
-        blocks, n = [*code[0]], 0
+        blocks = list(code[0])
+        n = 0  # of the own blocks that the translation has so far
         for block in other.blocks:
             if block.kind == "prose":
                 blocks.append(block)
@@ -85,11 +87,12 @@ class Source:
                     f"{other.path}, line {block.line}: {' '.join(block.key).strip()} is where "
                     f"{self.path.name} has {expected.strip()}"
                 )
+            blocks.append(_merged(own[n], block))
             n += 1
-            blocks += [_merged(own[n - 1], block), *code[n]]
+            blocks += code[n]
         if n < len(own):
             raise DataError(f"{other.path}: {' '.join(own[n].key).strip()} is missing at the end")
-        return Source(other.path, {**self.fields, **other.fields}, tuple(blocks))
+        return LessonDocument(other.path, {**self.fields, **other.fields}, tuple(blocks))
 
     def _code_after(self) -> list[list[Block]]:
         """Return the fences of Python before all other fences and headings, and after each."""
@@ -104,30 +107,34 @@ class Source:
 
 def folders() -> dict[str, Path]:
     """Return the folders of the lessons by name, in order."""
-    paths = sorted(path.parent for path in FOLDER.glob("[0-9][0-9]-*/en.md"))
+    paths = sorted(path.parent for path in FOLDER.glob(f"[0-9][0-9]-*/{ORIGINAL}.md"))
     return {path.name[3:]: path for path in paths}
 
 
 @cache
-def read(folder: Path, language: str = "en") -> Source:
+def read(folder: Path, language: str = ORIGINAL) -> LessonDocument:
     """Read the lesson of a folder in a language. Raises `DataError` for a damaged document."""
-    source = parse(folder / "en.md")
-    return source if language == "en" else source.translated(parse(folder / f"{language}.md"))
+    source = parse(folder / f"{ORIGINAL}.md")
+    if language == ORIGINAL:
+        return source
+    return source.translated(parse(folder / f"{language}.md"))
 
 
-def parse(path: Path) -> Source:
+def parse(path: Path) -> LessonDocument:
     """Parse one document. Raises `DataError`, with the line, for what it cannot read."""
     lines = path.read_text(encoding="utf-8").splitlines()
     if lines[:1] != ["---"] or "---" not in lines[1:]:
         raise DataError(f"{path}: begin with fields such as `title:` between two lines of ---")
     end = lines.index("---", 1)
     fields, _, _ = _fields(path, 2, lines[1:end])
-    return Source(path, fields, tuple(_blocks(path, lines, end + 1)))
+    return LessonDocument(path, fields, tuple(_blocks(path, lines, end + 1)))
 
 
 def _blocks(path: Path, lines: list[str], at: int) -> Iterator[Block]:
+    """Yield the blocks from a line on. at: its index, from 0; blocks count lines from 1."""
     while at < len(lines):
-        line, start = lines[at], at
+        line = lines[at]
+        start = at
         if not line.strip():
             at += 1
         elif fence := FENCE.match(line):
@@ -139,15 +146,8 @@ def _blocks(path: Path, lines: list[str], at: int) -> Iterator[Block]:
             at = end + 1
         elif line.startswith("## "):
             comment = COMMENT.match(lines[at + 1]) if at + 1 < len(lines) else None
-            points = tuple(map(int, comment[1].split(","))) if comment and comment[1] else ()
-            yield Block(
-                "heading",
-                at + 1,
-                text=line.removeprefix("## "),
-                expressions={"when": comment[2]} if comment and comment[2] else {},
-                points=points,
-            )
-            at += 2 if comment else 1
+            yield _heading(at + 1, line.removeprefix("## "), comment)
+            at += 1 if comment is None else 2
         else:
             while at < len(lines) and lines[at].strip() and not FENCE.match(lines[at]):
                 at += 1
@@ -155,8 +155,21 @@ def _blocks(path: Path, lines: list[str], at: int) -> Iterator[Block]:
             yield Block("prose", start + 1, text=text.replace("\n", " "))
 
 
+def _heading(line: int, text: str, comment: re.Match[str] | None) -> Block:
+    """Return the heading of a step. comment: names its points, and when it is there."""
+    points: tuple[int, ...] = ()
+    expressions = {}
+    if comment is not None and comment[1]:
+        points = tuple(int(point) for point in comment[1].split(","))
+    if comment is not None and comment[2]:
+        expressions["when"] = comment[2]
+    return Block("heading", line, text=text, expressions=expressions, points=points)
+
+
 def _fence(path: Path, line: int, kind: str, words: list[str], body: list[str]) -> Block:
-    name, flags = (words[0] if words else ""), tuple(words[1:])
+    """Return a fence. words: its name and flags. body: the lines in it."""
+    name = words[0] if words else ""
+    flags = tuple(words[1:])
     if kind in ("python", "formula"):
         return Block(kind, line, name, flags, "\n".join(body).strip("\n"))
     texts, expressions, items = _fields(path, line + 1, body)
@@ -172,9 +185,12 @@ def _fields(
     items: list[str] = []
     entries: list[tuple[int, str]] = []
     for n, line in enumerate(body, first):
-        if line[:1].isspace() and line.strip() and entries:
-            entries[-1] = (entries[-1][0], f"{entries[-1][1]}\n{line.strip()}")
-        elif line.strip():
+        if not line.strip():
+            continue
+        if line[0].isspace() and entries:  # continues the entry before
+            begun, entry = entries[-1]
+            entries[-1] = (begun, f"{entry}\n{line.strip()}")
+        else:
             entries.append((n, line))
     for n, entry in entries:
         if entry.startswith(("- ", "~ ")):

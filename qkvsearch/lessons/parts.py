@@ -16,8 +16,16 @@ from qkvsearch.lessons.workbench import MaskName, Workbench
 
 # What a matrix is to the computation. Each role has a colour, and a name beside it always.
 Role = Literal[
-    "input", "weight", "key", "query", "value", "score", "weights", "weighted", "output"
-]  # fmt: skip
+    "input",
+    "weight",
+    "key",
+    "query",
+    "value",
+    "score",
+    "weights",
+    "weighted",
+    "output",
+]
 # Of the steps of a trace.
 ROLES: dict[str, Role] = {
     "inputs": "input",

@@ -49,10 +49,11 @@ def following() -> str | None:
     """Return the lesson left unfinished last, or else the first of the course that is not done.
     None where all are.
     """
-    there = done()
-    return next(
-        reversed(places()), next((name for name in COURSE_LESSONS if name not in there), None)
-    )
+    begun = list(places())
+    if begun:
+        return begun[-1]
+    finished = done()
+    return next((name for name in COURSE_LESSONS if name not in finished), None)
 
 
 def _kept() -> dict[str, Any]:

@@ -26,24 +26,24 @@ FULL_WIDTH = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
 
 @dataclass(frozen=True)
 class Quiz:
-    """A question with one right answer.
+    """A question with one right answer."""
 
-    name: "masks.1", the same in every language. answer: a number, numbers (n,) in order, a choice
-    (its number in `choices`, from 0), or a set of words (frozenset) such as the cells that become
-    0. tolerance: how far a number may be off. worked: the step that leads to the answer.
-    misconceptions: what each choice shows about whoever chose it ("" for the right one). slips:
-    typical wrong answers, each with what it shows. is_transfer: whether it asks to apply the idea
-    to something that the lesson does not show.
-    """
-
+    # Such as "masks.1", the same in every language.
     name: str
     question: str
+    # A number, numbers (n,) in order, a choice (its number in `choices`, from 0), or a set of words
+    # such as the cells that become 0.
     answer: float | Sequence[float] | frozenset[str]
+    # The step that leads to the answer.
     worked: str
     choices: Sequence[str] = ()
+    # How far a number may be off.
     tolerance: float = 0.01
+    # What each choice shows about whoever chose it, "" for the right one.
     misconceptions: Sequence[str] = ()
+    # Typical wrong answers, each with what it shows.
     slips: Sequence[tuple[str, str]] = ()
+    # Whether it asks to apply the idea to something that the lesson does not show.
     is_transfer: bool = False
 
     def is_right(self, given: str) -> bool:
@@ -127,7 +127,8 @@ class Quiz:
 
     def _chosen(self, given: str) -> int | None:
         """Return the index of a choice given by number (from 1), by letter, or in full."""
-        given, texts = given.casefold(), [narrow(choice).casefold() for choice in self.choices]
+        given = given.casefold()
+        texts = [narrow(choice).casefold() for choice in self.choices]
         if given in texts:  # which may end in what follows a number or a letter: 2) or b.
             return texts.index(given)
         for place, (letter, text) in enumerate(zip(ascii_lowercase, texts, strict=False)):

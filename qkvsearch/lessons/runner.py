@@ -7,7 +7,7 @@ written in front, in a namespace of its own. So it also runs when it is pasted a
 import ast
 import dis
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from string import Formatter
@@ -19,7 +19,7 @@ import numpy as np
 from qkvsearch.errors import DataError, QkvError
 from qkvsearch.lessons.drawings import Arrows, Flow, Heads
 from qkvsearch.lessons.messages import shown
-from qkvsearch.lessons.parser import Block, Source
+from qkvsearch.lessons.parser import Block, LessonDocument
 from qkvsearch.lessons.parts import Code, Curve, Formula, Given, Matrix, Part, Step, Table, Text
 from qkvsearch.lessons.quizzes import Quiz
 
@@ -32,12 +32,12 @@ LISTS = {"rows", "columns", "labels", "axes", "names", "dot_labels"}
 DRAWINGS = {"arrows": Arrows, "flow": Flow, "heads": Heads}
 
 
-def run(source: Source, given: Given) -> tuple[list[Step], list[Quiz]]:
+def run(source: LessonDocument, given: Given) -> tuple[list[Step], list[Quiz]]:
     """Compute the steps and questions of a document. Raises `DataError`, with the line, for what
     cannot be computed.
     """
     with np.errstate(all="ignore"):  # a reader's numbers may be too large for exp
-        return _Run(source, given).result()
+        return _LessonRun(source, given).result()
 
 
 @dataclass
@@ -45,7 +45,9 @@ class Names:
     """What code has defined so far, and how to write it in front of other code."""
 
     values: dict[str, Any]
+    # By name: the module that it is imported from, "" for none, and what is imported.
     imports: dict[str, tuple[str, str]] = field(default_factory=dict)
+    # By name: the source.
     functions: dict[str, str] = field(default_factory=dict)
 
     def execute(self, code: str) -> None:
@@ -75,40 +77,54 @@ class Names:
         imports: dict[str, tuple[str, str]] = {}
         functions: list[str] = []
         assigned: dict[str, str] = {}
-        needed = names_of(code)[0]
+        needed, _ = names_of(code)
         for name in needed:  # grows while it is read
             if name in self.imports:
                 imports[name] = self.imports[name]
             elif name in self.functions:
-                functions.insert(0, self.functions[name])
-                needed += [n for n in names_of(self.functions[name])[0] if n not in needed]
+                function = self.functions[name]
+                # Before the functions that call it.
+                functions.insert(0, function)
+                needed_by_it, _ = names_of(function)
+                needed += [other for other in needed_by_it if other not in needed]
             elif name in self.values:
                 assigned[name] = f"{name} = {literal(self.values[name], name)}"
-                if "np." in assigned[name] and "np" not in needed:
+                if "np." in assigned[name]:
                     imports["np"] = ("", "numpy as np")
-        plain = sorted(f"import {what}" for module, what in imports.values() if not module)
-        modules = sorted({module for module, _ in imports.values() if module})
-        named = [
-            f"from {module} import "
-            + ", ".join(sorted(what for origin, what in imports.values() if origin == module))
-            for module in modules
-        ]
-        defined = [f"\n\n{function}\n\n" for function in functions]
-        gap = [""] if assigned and named and not defined else []
-        return "".join(f"{line}\n" for line in [*plain, *named, *gap, *defined, *assigned.values()])
+        lines = _import_lines(imports.values())
+        if functions:
+            lines += [f"\n\n{function}\n\n" for function in functions]
+        elif assigned and any(line.startswith("from ") for line in lines):
+            lines.append("")
+        lines += assigned.values()
+        return "".join(f"{line}\n" for line in lines)
 
     def _learn(self, code: str) -> None:
         """Note how to write again what these statements defined."""
         for node in ast.parse(code).body:
             if isinstance(node, ast.Import | ast.ImportFrom):
-                origin = getattr(node, "module", "")
-                self.imports |= {a.asname or a.name: (origin, ast.unparse(a)) for a in node.names}
+                module = getattr(node, "module", "")
+                for alias in node.names:
+                    self.imports[alias.asname or alias.name] = (module, ast.unparse(alias))
             elif isinstance(node, ast.FunctionDef):
                 self.functions[node.name] = ast.get_source_segment(code, node) or ""
             else:
                 for name in names_of(ast.unparse(node))[1]:
                     self.imports.pop(name, None)
                     self.functions.pop(name, None)
+
+
+def _import_lines(imports: Iterable[tuple[str, str]]) -> list[str]:
+    """Return imports as lines of code. imports: modules, "" for none, with what they import."""
+    plain = []
+    by_module: dict[str, list[str]] = {}
+    for module, what in imports:
+        if module:
+            by_module.setdefault(module, []).append(what)
+        else:
+            plain.append(f"import {what}")
+    named = [f"from {module} import {', '.join(sorted(by_module[module]))}" for module in by_module]
+    return sorted(plain) + sorted(named)
 
 
 def names_of(code: str) -> tuple[list[str], list[str]]:
@@ -130,11 +146,11 @@ def literal(value: Any, name: str = "value") -> str:
     ('np.array([1.0, np.nan])', "'a'", '[0.5]')
     """
     if isinstance(value, np.ndarray):
-        kind = (
-            "" if value.dtype.name in USUAL_TYPES or value.dtype.kind == "U" else value.dtype.name
-        )
         numbers = NOT_FINITE.sub(r"np.\1", repr(value.tolist()))
-        return f"np.array({numbers}{kind and f', dtype=np.{kind}'})"
+        is_usual = value.dtype.name in USUAL_TYPES or value.dtype.kind == "U"
+        if is_usual:
+            return f"np.array({numbers})"
+        return f"np.array({numbers}, dtype=np.{value.dtype.name})"
     if isinstance(value, np.generic):
         return literal(value.item(), name)
     if isinstance(value, dict):
@@ -153,8 +169,10 @@ def literal(value: Any, name: str = "value") -> str:
 
 
 @dataclass
-class _Run:
-    source: Source
+class _LessonRun:
+    """A document as it is run, from the top to its end."""
+
+    source: LessonDocument
     given: Given
 
     def __post_init__(self) -> None:
@@ -163,17 +181,16 @@ class _Run:
         self.quizzes: list[Quiz] = []
 
     def result(self) -> tuple[list[Step], list[Quiz]]:
-        blocks = list(self.source.blocks)
-        first = next((n for n, b in enumerate(blocks) if b.kind == "heading"), len(blocks))
-        for block in blocks[:first]:
+        """Compute the steps and the questions, from the top of the document to its end."""
+        setup, *steps = _sections(self.source.blocks)
+        for block in setup:
             with self._located(block):
                 self._set_up(block)
-        starts = [n for n in range(first, len(blocks)) if blocks[n].kind == "heading"]
-        for start, end in zip(starts, [*starts[1:], len(blocks)], strict=True):
-            with self._located(blocks[start]):
-                is_there = self._holds(blocks[start])
+        for heading, *blocks in steps:
+            with self._located(heading):
+                is_there = self._holds(heading)
             if is_there:
-                self.steps.append(self._step(blocks[start], blocks[start + 1 : end]))
+                self.steps.append(self._step(heading, blocks))
         return self.steps, self.quizzes
 
     def _set_up(self, block: Block) -> None:
@@ -181,7 +198,8 @@ class _Run:
         if block.kind == "words":
             for name, text in block.texts.items():
                 filled = self._filled(text)
-                self.names.values[name] = filled.split(" | ") if " | " in filled else filled
+                is_list = " | " in filled
+                self.names.values[name] = filled.split(" | ") if is_list else filled
         elif block.kind == "python":
             self.names.execute(block.text)
         else:
@@ -198,12 +216,12 @@ class _Run:
                 if block.kind == "python":
                     if "hidden" in block.flags:
                         self.names.execute(block.text)
-                    elif code:
+                    elif code is not None:
                         raise ValueError("a step shows one fence of Python; mark others `hidden`")
                     else:
                         code = self.names.execute_alone(block.text)
-                    stored = names_of(block.text)[1]
-                    values |= {name: self.names.values[name] for name in stored}
+                    _, stored = names_of(block.text)
+                    values.update({name: self.names.values[name] for name in stored})
                 elif block.kind == "words":
                     self._set_up(block)
                 elif block.kind == "question":
@@ -215,8 +233,12 @@ class _Run:
                         values.setdefault(block.name, built[0].array)  # type: ignore[union-attr]
         with self._located(heading):
             title = self._filled(heading.text)
-        result = {n: v for n, v in values.items() if not isinstance(v, ModuleType | FunctionType)}
-        return Step(title, parts, heading.points, result, code)
+        shown_values = {
+            name: value
+            for name, value in values.items()
+            if not isinstance(value, ModuleType | FunctionType)
+        }
+        return Step(title, parts, heading.points, shown_values, code)
 
     def _holds(self, block: Block) -> bool:
         """Whether the conditions of a block hold: `when = …`, or `if:name` of a fence of Python."""
@@ -252,34 +274,43 @@ class _Run:
         raise ValueError(f"there is no fence `{block.kind}`")
 
     def _question(self, block: Block) -> Quiz:
+        """Build a question.
+
+        An item is a choice, `- text | misconception`, or a typical wrong number,
+        `~ number | misconception`.
+        """
         fields = self._fields(block)
-        items = [
-            (item[0], *map(str.strip, f"{self._filled(item[2:])} | ".split(" | ")[:2]))
-            for item in block.items
-        ]
-        choices = [(text, shows) for mark, text, shows in items if mark == "-"]
-        choices = choices or [(str(text), "") for text in fields.get("choices", ())]
-        slips = tuple((text, shows) for mark, text, shows in items if mark == "~")
+        choices: list[tuple[str, str]] = []
+        slips: list[tuple[str, str]] = []
+        for item in block.items:
+            mark, written = item[0], self._filled(item[2:])
+            # Of the right choice nothing stands behind the last bar.
+            answered, _, misconception = f"{written} ".partition(" | ")
+            entries = choices if mark == "-" else slips
+            entries.append((answered.strip(), misconception.strip()))
+        if not choices:  # those that an expression makes have no misconceptions
+            choices = [(str(text), "") for text in fields.get("choices", ())]
         answer = fields["answer"]
+        if not isinstance(answer, frozenset):
+            answer = np.asarray(answer, dtype=float).tolist()
         return Quiz(
-            "",
-            fields["ask"],
-            answer if isinstance(answer, frozenset) else np.asarray(answer, dtype=float).tolist(),
-            fields["worked"],
-            tuple(text for text, _ in choices),
-            fields.get("tolerance", 0.01),
-            tuple(shows for _, shows in choices),
-            slips,
-            "transfer" in block.flags,
+            name="",  # which `lesson` gives it
+            question=fields["ask"],
+            answer=answer,
+            worked=fields["worked"],
+            choices=tuple(text for text, _ in choices),
+            tolerance=fields.get("tolerance", 0.01),
+            misconceptions=tuple(misconception for _, misconception in choices),
+            slips=tuple(slips),
+            is_transfer="transfer" in block.flags,
         )
 
     def _fields(self, block: Block) -> dict[str, Any]:
         """Return a fence's fields: expressions evaluated, texts with their slots filled."""
-        values: dict[str, Any] = {
-            name: self._evaluated(expression)
-            for name, expression in block.expressions.items()
-            if name != "when"
-        }
+        values: dict[str, Any] = {}
+        for name, expression in block.expressions.items():
+            if name != "when":
+                values[name] = self._evaluated(expression)
         for name, text in block.texts.items():
             filled = self._filled(text).strip()
             values[name] = filled.split(" | ") if name in LISTS else filled
@@ -293,9 +324,13 @@ class _Run:
         filled = []
         for before, slot, spec, _ in Formatter().parse(text):
             filled.append(before)
-            if slot is not None:
-                value = self._evaluated(slot)
-                filled.append(format(value, spec).replace("-", "−") if spec else shown(value))
+            if slot is None:
+                continue
+            value = self._evaluated(slot)
+            if spec:
+                filled.append(format(value, spec).replace("-", "−"))
+            else:
+                filled.append(shown(value))
         return "".join(filled)
 
     @contextmanager
@@ -310,6 +345,16 @@ class _Run:
             raise DataError(
                 f"{self.source.path}, line {block.line}, {what}: {type(error).__name__}: {error}"
             ) from error
+
+
+def _sections(blocks: Iterable[Block]) -> list[list[Block]]:
+    """Divide blocks at the headings. The first section is what is before the first heading."""
+    sections: list[list[Block]] = [[]]
+    for block in blocks:
+        if block.kind == "heading":
+            sections.append([])
+        sections[-1].append(block)
+    return sections
 
 
 def _matrix(fields: dict[str, Any]) -> Matrix:

@@ -18,6 +18,9 @@ MASKS: tuple[MaskName, ...] = ("none", "padding", "look-ahead", "both")
 # From the inputs on, or from queries, keys and values on.
 PROJECTED = ("inputs", "w_query", "w_key", "w_value")
 GIVEN = ("queries", "keys", "values")
+# The steps of a trace that are shown.
+WITH_VALUES = ("queries", "keys", "values", "scores", "scaled", "masked", "weights", "outputs")
+WITHOUT_VALUES = ("queries", "keys", "scores")
 
 
 def mask_of(name: MaskName, L: int, S: int, padded: int = 0) -> np.ndarray | None:
@@ -40,26 +43,28 @@ def mask_of(name: MaskName, L: int, S: int, padded: int = 0) -> np.ndarray | Non
 
 @dataclass(frozen=True, eq=False)
 class Workbench:
-    """Attention over matrices that may be edited.
+    """Attention over matrices that may be edited."""
 
-    name: one word, unique in its lesson. caption: what to try. matrices: those of PROJECTED, or
-    of GIVEN; the values may be absent, then it ends with the scores. rows, columns: labels of the
-    queries (L,) and of the keys (S,); equal ones for self-attention. widths: labels of a matrix's
-    columns, by its name, where they mean something. mask: the one to begin with; `masks` those to
-    choose from; the last `padded` keys are padding. scale: of the scores, None is 1/√d; they are
-    divided by `temperature`, too. normalize: "softmax", "relu" or "none".
-    """
-
+    # One word, unique in its lesson.
     name: str
+    # What to try.
     caption: str
+    # Those of PROJECTED, or of GIVEN. Without values, the computation ends with the scores.
     matrices: Mapping[str, np.ndarray]
+    # Labels of the queries (L,).
     rows: Sequence[str]
+    # Labels of the keys (S,), for self-attention those of the queries.
     columns: Sequence[str]
+    # Labels of a matrix's columns, by its name, where they mean something.
     widths: Mapping[str, Sequence[str]] | None = None
+    # The mask to begin with, and those to choose from.
     mask: MaskName = "none"
     masks: Sequence[MaskName] = ("none",)
+    # How many of the last keys are padding.
     padded: int = 0
+    # Of the scores; None is 1/√d.
     scale: float | None = None
+    # What the scores are divided by, too.
     temperature: float = 1.0
     normalize: Literal["softmax", "relu", "none"] = "softmax"
 
@@ -91,9 +96,8 @@ class Workbench:
         """
         given = {**self.matrices, **(matrices or {})}
         computed = self.trace(given, **changed)
-        names = ("queries", "keys", "values", "scores", "scaled", "masked", "weights", "outputs")
-        ends = names if self.has_values else names[:2] + names[3:4]
-        return {name: np.asarray(computed[name].array) for name in ends}
+        names = WITH_VALUES if self.has_values else WITHOUT_VALUES
+        return {name: np.asarray(computed[name].array) for name in names}
 
     def trace(
         self,
@@ -108,8 +112,8 @@ class Workbench:
 
         Numbers too large for exp give ∞ and NaN, without a warning: the reader sees them.
         """
-        queries, keys = ("inputs",) * 2 if self.is_projected else ("queries", "keys")
-        L, S = len(matrices[queries]), len(matrices[keys])
+        L = len(matrices["inputs" if self.is_projected else "queries"])
+        S = len(matrices["inputs" if self.is_projected else "keys"])
         options: dict[str, Any] = {
             "mask": mask_of(mask or self.mask, L, S, self.padded),
             "scale": (scale or self.scale_or_default) / (temperature or self.temperature),

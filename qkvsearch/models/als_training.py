@@ -1,16 +1,17 @@
 """The compiled training of `ImplicitALS`: conjugate gradient for one row after another. A user who
 asks for recommendations is solved exactly in `user_vectors.py`.
 
-`width` is a tuple of zeros; only its length matters. numba then knows the loop
-bound, LANES times that length, at compile time, which makes the loops a fifth faster. Each width is
-compiled once. Compiled functions release Python's lock (GIL), so threads run them in parallel.
+`width` is a tuple of zeros; only its length matters. numba then knows the loop bound, LANES times
+that length, at compile time, which makes the loops a fifth faster. Each width is compiled once.
+Compiled functions release Python's lock (GIL), so threads run them in parallel.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from qkvsearch._utils.compiled import compiled, prefetch
+from qkvsearch.models.pairs import Pairs
 
 Array = np.ndarray[Any, Any]
 Width = tuple[int, ...]
@@ -30,8 +31,19 @@ AHEAD = 8
 CONVERGED = np.float32(1e-20)
 
 
+class Equations(NamedTuple):
+    """What the equations of all rows have in common, and the ridge of each."""
+
+    # float32 (d,): the diagonal of the term over all pairs.
+    spectrum: Array
+    # float32 (n_rows,)
+    ridges: Array
+    # float32 (n_others, d): the embeddings of the other side, which are held fixed.
+    others: Array
+
+
 def width_of(n_components: int) -> Width:
-    """The width that holds so many components, in LANES.
+    """Return the width that holds so many components, in LANES.
 
     >>> len(width_of(5)), len(width_of(64)), len(width_of(300))
     (1, 4, 19)
@@ -41,6 +53,7 @@ def width_of(n_components: int) -> Width:
 
 @compiled
 def dot(a: Array, b: Array, width: Width) -> np.float32:
+    """Return a·b, of vectors (d,)."""
     total = ZERO
     for j in range(LANES * len(width)):
         total += a[j] * b[j]
@@ -49,7 +62,7 @@ def dot(a: Array, b: Array, width: Width) -> np.float32:
 
 @compiled
 def round_up(n: int) -> int:
-    """n, or the next multiple of ROWS_AT_ONCE above it."""
+    """Return n, or the next multiple of ROWS_AT_ONCE above it."""
     return -(-n // ROWS_AT_ONCE) * ROWS_AT_ONCE
 
 
@@ -63,7 +76,7 @@ def prefetch_row(others: Array, columns: Array, k: int, width: Width) -> None:
 
 @compiled
 def sqrt_confidence(confidences: Array, k: int) -> np.float32:
-    """√c of pair k; `confidences` (1,) holds for all pairs."""
+    """Return √c of pair k; `confidences` (1,) holds for all pairs."""
     return np.sqrt(confidences[min(k, confidences.shape[0] - 1)])
 
 
@@ -79,8 +92,8 @@ def clear_padding(history: Array, n: int, width: Width) -> None:
 def gather(
     others: Array, columns: Array, confidences: Array, first: int, history: Array, width: Width
 ) -> Array:
-    """Fill `history` with √c·y of the pairs from `first` on, until it is full; the rows that it
-    took, and of zeros up to the next multiple of ROWS_AT_ONCE.
+    """Fill `history` with √c·y of the pairs from `first` on, until it is full. Return the rows that
+    were filled, and rows of zeros up to the next multiple of ROWS_AT_ONCE.
     """
     last = min(columns.shape[0], first + history.shape[0])
     for k in range(first, last):
@@ -96,7 +109,9 @@ def gather(
 def history_rows(
     others: Array, columns: Array, confidences: Array, first: int, history: Array, width: Width
 ) -> Array:
-    """The rows of `history` for the pairs from `first` on; gathered again where not all fit."""
+    """Return the rows of `history` for the pairs from `first` on; gather them again where not all
+    fit.
+    """
     if columns.shape[0] > history.shape[0]:
         return gather(others, columns, confidences, first, history, width)
     return history[: round_up(columns.shape[0])]
@@ -112,8 +127,8 @@ def add_errors(
     squares: Array,
     width: Width,
 ) -> None:
-    """out += historyᵀ (√c − history x), for a history (h, d) of the pairs from `first` on, in one
-    pass over it; the columns' squared lengths are added to `squares`.
+    """Add historyᵀ (√c − history x) to `out`, for a history (h, d) of the pairs from `first` on, in
+    one pass over it; and the columns' squared lengths to `squares`.
     """
     d = LANES * len(width)
     for k in range(0, history.shape[0], ROWS_AT_ONCE):
@@ -136,7 +151,7 @@ def add_errors(
 
 @compiled
 def add_history(history: Array, vector: Array, out: Array, width: Width) -> None:
-    """out += historyᵀ (history vector), for a history (h, d), in one pass over it."""
+    """Add historyᵀ (history vector) to `out`, for a history (h, d), in one pass over it."""
     d = LANES * len(width)
     for k in range(0, history.shape[0], ROWS_AT_ONCE):
         y0, y1, y2, y3 = history[k], history[k + 1], history[k + 2], history[k + 3]
@@ -163,7 +178,7 @@ def solve_row(
     steps: int,
     width: Width,
 ) -> None:
-    """Preconditioned conjugate gradient for one row x, in place."""
+    """Take the steps of the preconditioned conjugate gradient for one row x, in place."""
     d, n, capacity = LANES * len(width), len(columns), len(history)
     residual, direction, product, penalty, inverse = work[0], work[1], work[2], work[3], work[4]
     # Loops, here and below: assigning slices would double the time to compile.
@@ -198,59 +213,31 @@ def solve_row(
 
 @compiled
 def solve_rows(
-    rows: Array,
-    indptr: Array,
-    columns: Array,
-    confidences: Array,
-    spectrum: Array,
-    ridges: Array,
-    others: Array,
-    solved: Array,
-    steps: int,
-    width: Width,
+    rows: Array, pairs: Pairs, equations: Equations, solved: Array, steps: int, width: Width
 ) -> None:
-    """A few conjugate gradient steps for each row x of `solved`, in place, from its present value.
+    """Take a few conjugate gradient steps for each row x of `solved`, in place, from its present
+    value.
 
-    Solves (diag(spectrum) + Σ c·y yᵀ + ridge·I) x = Σ c·y, the sums over the row's pairs: `columns`
-    are row numbers of y in `others`, `confidences` are c, one for each pair or one for all.
-    The preconditioner is the matrix's diagonal (Jacobi). The √c·y are gathered once into `history`,
-    small and contiguous, which every step reads again. A history longer than MAX_GATHERED is
-    gathered for every step, since it would not stay in the cache.
+    Solves (diag(spectrum) + Σ c·y yᵀ + ridge·I) x = Σ c·y, the sums over the row's pairs, each with
+    a row y of `others` and a confidence c. The preconditioner is the matrix's diagonal (Jacobi).
+
+    The √c·y are gathered once into `history`, small and contiguous, which every step reads again. A
+    history longer than MAX_GATHERED is gathered for every step, since it would not stay in the
+    cache.
     """
+    starts, columns, confidences = pairs.starts, pairs.columns, pairs.confidences
+    spectrum, ridges, others = equations.spectrum, equations.ridges, equations.others
     d, longest = LANES * len(width), 0
     for row in rows:
-        longest = max(longest, indptr[row + 1] - indptr[row])
+        longest = max(longest, starts[row + 1] - starts[row])
     history = np.empty((min(round_up(longest), MAX_GATHERED), d), np.float32)
     work = np.empty((5, d), np.float32)
     for row in rows:
-        items = columns[indptr[row] : indptr[row + 1]]
-        last = min(indptr[row + 1], confidences.shape[0])
-        own = confidences[min(indptr[row], last - 1) : last]
+        items = columns[starts[row] : starts[row + 1]]
+        # One confidence for each pair, or the only one.
+        last = min(starts[row + 1], confidences.shape[0])
+        own = confidences[min(starts[row], last - 1) : last]
         buffer = history[: PIECE if len(items) > len(history) else len(history)]
         solve_row(
             others, items, own, spectrum, ridges[row], solved[row], buffer, work, steps, width
         )
-
-
-@compiled
-def transpose(
-    indptr: Array,
-    columns: Array,
-    values: Array,
-    free: Array,
-    rows: Array,
-    values_of_rows: Array,
-) -> None:
-    """Compressed rows to compressed columns, by counting: `rows` gets the row of each pair, column
-    after column, in ascending order, and `values_of_rows` its value, where there is one for each.
-
-    free: where each column begins; it is changed.
-    """
-    one_each = values_of_rows.shape[0] == columns.shape[0] and columns.shape[0] > 1
-    for row in range(indptr.shape[0] - 1):
-        for k in range(indptr[row], indptr[row + 1]):
-            slot = free[columns[k]]
-            free[columns[k]] = slot + 1
-            rows[slot] = row
-            if one_each:
-                values_of_rows[slot] = values[k]

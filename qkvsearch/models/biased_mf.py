@@ -109,15 +109,18 @@ class BiasedFactorization(CollaborativeModel):
         standard = csr_matrix(
             (targets.astype(np.float32), ratings.indices, ratings.indptr), shape=ratings.shape
         )
-        user_biases, item_biases, users, items = self._descend_or_restart(standard)
+        learned = self._descend_or_restart(standard)
         self.mean_ = float(mean)
         self.rating_range_ = scale
+        # Back from standard deviations. An affinity is a product of two embeddings: one is scaled.
         unit = np.float32(deviation)
-        self.user_biases_, self.item_biases_ = user_biases * unit, item_biases * unit
-        self.user_embeddings_, self.item_embeddings_ = users * unit, items
+        self.user_biases_ = learned.user_biases * unit
+        self.item_biases_ = learned.item_biases * unit
+        self.user_embeddings_ = learned.user_embeddings * unit
+        self.item_embeddings_ = learned.item_embeddings
         self.factors_ = RatingFactors(
             self.item_biases_,
-            items,
+            self.item_embeddings_,
             self.mean_,
             *self.rating_range_,
             reg=float(self.reg),
@@ -158,13 +161,17 @@ class BiasedFactorization(CollaborativeModel):
 
     def _start(self, ratings: csr_matrix, rng: np.random.Generator) -> Learned:
         """Return zero biases, and random embeddings, zero for users and items without ratings."""
-        counts = ratings.getnnz(axis=1), ratings.getnnz(axis=0)
-        user_biases, item_biases = (np.zeros(len(side), np.float32) for side in counts)
-        users, items = (
-            rng.standard_normal((len(side), self.n_components), dtype=np.float32)
-            * np.float32(self.init_scale)
-            for side in counts
+        user_counts, item_counts = ratings.getnnz(axis=1), ratings.getnnz(axis=0)
+        learned = Learned(
+            user_biases=np.zeros(len(user_counts), np.float32),
+            item_biases=np.zeros(len(item_counts), np.float32),
+            user_embeddings=self._random_rows(len(user_counts), rng),
+            item_embeddings=self._random_rows(len(item_counts), rng),
         )
-        users[counts[0] == 0] = 0
-        items[counts[1] == 0] = 0
-        return user_biases, item_biases, users, items
+        learned.user_embeddings[user_counts == 0] = 0
+        learned.item_embeddings[item_counts == 0] = 0
+        return learned
+
+    def _random_rows(self, n: int, rng: np.random.Generator) -> np.ndarray:
+        rows = rng.standard_normal((n, self.n_components), dtype=np.float32)
+        return rows * np.float32(self.init_scale)

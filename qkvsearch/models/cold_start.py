@@ -42,7 +42,8 @@ def fit_text_map(keys: np.ndarray, embeddings: np.ndarray) -> np.ndarray | None:
     with one_blas_thread():
         gram, products = _sums_of_products(keys, embeddings, rows)
         values, vectors = np.linalg.eigh(gram)
-        values, products = np.maximum(values, 0), vectors.T @ products
+        values = np.maximum(values, 0)
+        products = vectors.T @ products
         left_out = np.flatnonzero(rows)
         left_out = left_out[:: len(left_out) // MAX_LEFT_OUT + 1]
         rotated = (keys[left_out] @ vectors.astype(np.float32)).astype(np.float64)

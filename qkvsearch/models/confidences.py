@@ -15,14 +15,13 @@ SHRINKAGE = 5.0
 
 @dataclass(frozen=True)
 class Feedback:
-    """The scale of a log's ratings and its usual weights, which turn both into confidences.
+    """The scale of a log's ratings and its usual weights, which turn both into confidences."""
 
-    scale: the lowest and the highest rating; None without ratings. usual_weight: of all pairs; None
-    without weights. usual_weights: of each item (n_items,), 0 for items without interactions.
-    """
-
+    # The lowest and the highest rating; None without ratings.
     scale: Scale = None
+    # Of all pairs; None without weights.
     usual_weight: float | None = None
+    # Of each item (n_items,), 0 for items without interactions.
     usual_weights: np.ndarray | None = None
 
     @classmethod
@@ -116,7 +115,10 @@ def usual_weights(log: Interactions) -> tuple[float | None, np.ndarray | None]:
     items = log.items[is_positive]
     logs = np.log(log.weights[is_positive].astype(np.float64))
     median = float(np.median(logs)) if len(logs) else None
-    return usual_by_sums(median, *(np.bincount(items, x, len(log.item_ids)) for x in (None, logs)))
+    n_items = len(log.item_ids)
+    counts = np.bincount(items, minlength=n_items)
+    sums = np.bincount(items, logs, n_items)
+    return usual_by_sums(median, counts, sums)
 
 
 def usual_by_sums(

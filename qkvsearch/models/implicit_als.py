@@ -21,8 +21,9 @@ from qkvsearch._utils.validation import (
     require,
 )
 from qkvsearch.errors import DataError
-from qkvsearch.models.als_training import LANES, solve_rows, transpose, width_of
+from qkvsearch.models.als_training import LANES, Equations, solve_rows, width_of
 from qkvsearch.models.base import CollaborativeModel, latest_of_each, one_entry_per_pair
+from qkvsearch.models.pairs import Pairs, by_user_and_by_item
 from qkvsearch.models.user_vectors import CONFIDENCES, ImplicitFactors
 
 # The constants of "auto", as the docstring of `ImplicitALS` explains.
@@ -37,9 +38,6 @@ CHUNKS_PER_THREAD = 8
 LARGE_EMBEDDINGS = 1 << 30
 # The number of rows rotated at a time; each batch is copied.
 ROTATION_BATCH = 1024
-
-# indptr (n_rows + 1,), columns (n_pairs,), confidences (n_pairs,) or (1,)
-Pairs = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 @dataclass(eq=False, repr=False)
@@ -141,10 +139,9 @@ class AlternatingLeastSquares(CollaborativeModel):
         """
         n_threads = self.n_threads or available_cores()
         rng = model_generator(self.random_state)
-        users, items = (
-            Side.start(*pairs, self.n_components, self.init_scale, rng, n_threads)
-            for pairs in by_user_and_by_item(observed)
-        )
+        by_user, by_item = by_user_and_by_item(observed)
+        users = Side.start(by_user, self.n_components, self.init_scale, rng, n_threads)
+        items = Side.start(by_item, self.n_components, self.init_scale, rng, n_threads)
         self.alpha0_, self.reg_ = self._strengths(observed)
         d, rotation = self.n_components, np.eye(self.n_components)
         with thread_pool(n_threads) as pool:
@@ -156,9 +153,8 @@ class AlternatingLeastSquares(CollaborativeModel):
             # Rotate back to the initial axes, so that small changes of the data change little.
             for side in (users, items):
                 side.rotate(rotation.T, pool)
-        self.user_embeddings_, self.item_embeddings_ = (
-            np.ascontiguousarray(side.embeddings[:, :d]) for side in (users, items)
-        )
+        self.user_embeddings_ = np.ascontiguousarray(users.embeddings[:, :d])
+        self.item_embeddings_ = np.ascontiguousarray(items.embeddings[:, :d])
         return items.n_active
 
     def _improve(self, side: Side, others: Side, pool: Executor) -> np.ndarray:
@@ -181,11 +177,10 @@ class AlternatingLeastSquares(CollaborativeModel):
         require_finite(spectrum)
         require_finite(ridges)
 
+        equations = Equations(spectrum, ridges, others.embeddings)
+
         def solve(rows: np.ndarray) -> None:
-            solve_rows(
-                rows, side.indptr, side.columns, side.confidences, spectrum, ridges,
-                others.embeddings, side.embeddings, self.cg_steps, width,
-            )  # fmt: skip
+            solve_rows(rows, side.pairs, equations, side.embeddings, self.cg_steps, width)
 
         list(pool.map(solve, side.chunks))
         return axes
@@ -201,53 +196,29 @@ def auto_strengths(mean_length: float, mean_confidence: float, n_items: int) -> 
     return alpha0, AUTO_REG / max(mean_length, MIN_MEAN_LENGTH) ** (2 / 3) * factor
 
 
-def by_user_and_by_item(observed: csr_matrix) -> tuple[Pairs, Pairs]:
-    """Return the observed pairs in compressed rows, one row per user, and one row per item.
-
-    The confidences are a single number if all are equal, which saves a third of the memory.
-    """
-    first = np.array(observed.data[:1])
-    are_equal = bool(observed.data.min() == observed.data.max())
-    confidences = first if are_equal else observed.data
-    # One integer type each, so that the kernel is compiled once.
-    starts, items = observed.indptr.astype(np.int64), observed.indices.astype(np.int32, copy=False)
-    lengths = counts_of(items, observed.shape[1])
-    ends = np.concatenate([[0], np.cumsum(lengths)])
-    users = scratch_array(len(items), np.int32)
-    values = first if are_equal else scratch_array(len(items), np.float32)
-    transpose(starts, items, confidences, ends[:-1].copy(), users, values)
-    return (starts, items, confidences), (ends, users, values)
-
-
 @dataclass(frozen=True)
 class Side:
-    """Users or items: their histories in compressed rows, and the embeddings being solved.
+    """Users or items: their histories, and the embeddings that are solved for."""
 
-    confidences: one for each pair, or a single one if all are equal. lengths (n,): of the
-    histories. chunks: the rows with a history, divided for the threads. embeddings (n, d): d is
-    n_components rounded up for the solver; the added components stay zero.
-    """
-
-    indptr: np.ndarray
-    columns: np.ndarray
-    confidences: np.ndarray
+    pairs: Pairs
+    # (n,): of the histories.
     lengths: np.ndarray
+    # The rows that have a history, divided for the threads.
     chunks: list[np.ndarray]
+    # float32 (n, d): d is n_components rounded up for the solver; the added components stay zero.
     embeddings: np.ndarray
 
     @classmethod
     def start(
         cls,
-        indptr: np.ndarray,
-        columns: np.ndarray,
-        confidences: np.ndarray,
+        pairs: Pairs,
         n_components: int,
         scale: float,
         rng: np.random.Generator,
         n_threads: int,
     ) -> Side:
         """Create random embeddings for the rows with a history, and zeros for the others."""
-        lengths = np.diff(indptr)
+        lengths = pairs.lengths
         wide = LANES * len(width_of(n_components))
         embeddings = scratch_array((len(lengths), wide), np.float32, LARGE_EMBEDDINGS)
         for rows in pieces_of(len(lengths)):
@@ -260,9 +231,7 @@ class Side:
         order = np.argsort(-lengths, kind="stable")[: np.count_nonzero(lengths)]
         n_chunks = CHUNKS_PER_THREAD * n_threads
         return cls(
-            indptr=indptr,
-            columns=columns,
-            confidences=confidences,
+            pairs=pairs,
             lengths=lengths,
             chunks=[np.ascontiguousarray(order[first::n_chunks]) for first in range(n_chunks)],
             embeddings=embeddings,

@@ -19,12 +19,16 @@ from qkvsearch._utils.validation import (
     require,
 )
 from qkvsearch.models.base import CollaborativeModel, latest_of_each
+from qkvsearch.models.recommend_head import HistoryScores, RecommendHead, Settings
 from qkvsearch.models.user_vectors import CONFIDENCES, check_values
 from qkvsearch.tables.ids import row_numbers
 from qkvsearch.tables.interactions import MAX_HISTORY
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
+
+    from qkvsearch.models.neighbour_kernels import Regression, Solution
+    from qkvsearch.models.pairs import Pairs
 
 # The Gram matrix of at most this many items is stored whole: 256 MB.
 MAX_DENSE_ITEMS = 1 << 13
@@ -39,16 +43,16 @@ BATCH = 64
 class NeighbourWeights:
     """The weights B of a fitted `ItemNeighbours`: score(j) = Σ c_i·B_ij over a history's items i.
 
-    starts int64 (n_items + 1,): where the weights of each item i begin; targets int32 (n_weights,):
-    the items j that it speaks for, ascending; values float32 (n_weights,): Bᵢⱼ.
-
     >>> weights = NeighbourWeights(np.array([0, 1, 2]), np.array([1, 0]), np.array([0.5, 0.25]))
     >>> weights.scores([0]).tolist(), weights.addends([0], 1).tolist()
     ([0.0, 0.5], [0.5])
     """
 
+    # int64 (n_items + 1,): where the weights of each item i begin.
     starts: np.ndarray
+    # int32 (n_weights,): the items j that it speaks for, ascending.
     targets: np.ndarray
+    # float32 (n_weights,): Bᵢⱼ.
     values: np.ndarray
 
     @property
@@ -81,18 +85,20 @@ class NeighbourWeights:
                 addends[index] = self.values[at]
         return addends * check_values(confidences, len(rows), CONFIDENCES)
 
-    def mapped(self, rows: np.ndarray, n_items: int) -> NeighbourWeights:
-        """Return the weights of `n_items` items. rows: the new row of each item, −1 for none."""
-        sources = rows[np.repeat(np.arange(self.n_items), np.diff(self.starts))]
-        targets = rows[self.targets]
-        order = np.flatnonzero((sources >= 0) & (targets >= 0))
-        order = order[np.lexsort((targets[order], sources[order]))]
-        counts = np.bincount(sources[order], minlength=n_items)
-        return NeighbourWeights(
-            np.concatenate([[0], np.cumsum(counts)]),
-            targets[order].astype(np.int32),
-            np.asarray(self.values[order]),
-        )
+    def score_history(self, positions: np.ndarray, confidences: np.ndarray) -> HistoryScores | None:
+        """Score all items by how much each item of a history speaks for them; see `FittedHead`."""
+        speaks_for_none = self.starts[positions] == self.starts[positions + 1]
+        if speaks_for_none.all():  # of an empty history, too
+            return None
+
+        def addends(item: int) -> np.ndarray:
+            return self.addends(positions, item, confidences)
+
+        return HistoryScores(self.scores(positions, confidences), addends)
+
+    def score_many(self, histories: csr_matrix) -> csr_matrix:
+        """Return the scores of all items, sparse (n, n_items); see `FittedHead`."""
+        return histories @ self.matrix()
 
     def matrix(self) -> csr_matrix:
         """Return B (n_items, n_items): histories (n, n_items) times B are their scores."""
@@ -127,7 +133,7 @@ class NeighbourRegression(CollaborativeModel):
         observed = self._read_confidences(X)
         squares = np.square(observed.data, dtype=np.float64)
         self.reg_ = self.reg * float(squares.mean())
-        self.weights_ = _by_history_item(*self._solve(observed))
+        self.weights_ = _by_history_item(self._solve(observed))
         return self
 
     def scores(self, history: Any, confidences: Any = None) -> np.ndarray:
@@ -140,78 +146,147 @@ class NeighbourRegression(CollaborativeModel):
         rows = row_numbers(history, self.item_ids_, self.weights_.n_items, "item")
         return self.weights_.scores(*latest_of_each(rows, confidences, CONFIDENCES))
 
-    def _solve(self, observed: csr_matrix) -> tuple[np.ndarray, np.ndarray]:
-        """Return the neighbours of each item, int32 (n_items, k), −1 for none, and their weights,
-        float32.
-        """
-        from qkvsearch.models.implicit_als import by_user_and_by_item
-        from qkvsearch.models.neighbour_kernels import cooccurrence_rows, solve_items
+    def _solve(self, observed: csr_matrix) -> Solution:
+        """Find the neighbours of each item, and solve for their weights."""
+        from qkvsearch.models.neighbour_kernels import Regression, Solution
+        from qkvsearch.models.pairs import by_user_and_by_item
 
-        n_users, n_items = observed.shape
-        is_usual = np.diff(observed.indptr) <= MAX_HISTORY
-        if is_usual.any() and not is_usual.all():
-            observed, n_users = observed[is_usual], int(is_usual.sum())
-        by_user, by_item = (
-            (starts, others, np.ascontiguousarray(np.broadcast_to(values, len(others))))
-            for starts, others, values in by_user_and_by_item(observed)
-        )
-        norms = np.sqrt(
-            np.bincount(by_user[1], np.square(by_user[2], dtype=np.float64), n_items)
-        ).astype(np.float32)
+        observed = _without_unusual_users(observed)
+        by_user, by_item = by_user_and_by_item(observed)
+        by_user, by_item = by_user.with_each_confidence(), by_item.with_each_confidence()
+        n_items = observed.shape[1]
+        squares = np.square(by_user.confidences, dtype=np.float64)
+        norms = np.sqrt(np.bincount(by_user.columns, squares, n_items)).astype(np.float32)
+        regression = Regression(norms, self.reg_, float(self.dropout))
         k = min(self.n_neighbours, max(n_items - 1, 1))
-        neighbours = np.full((n_items, k), -1, np.int32)
-        weights = np.zeros((n_items, k), np.float32)
-        is_dense = n_items <= MAX_DENSE_ITEMS
-        gram = np.zeros((n_items, n_items) if is_dense else (0, 0), np.float32)
+        solution = Solution(
+            neighbours=np.full((n_items, k), -1, np.int32),
+            weights=np.zeros((n_items, k), np.float32),
+        )
         # From the item with the most users to that with the fewest: batches take equal time.
-        order = np.argsort(-np.diff(by_item[0]), kind="stable")
+        order = np.argsort(-by_item.lengths, kind="stable")
         n_batches = -(-n_items // BATCH)
         batches = [np.ascontiguousarray(order[first::n_batches]) for first in range(n_batches)]
-        n_threads = self.n_threads or available_cores()
+        if n_items <= MAX_DENSE_ITEMS:
+            self._solve_by_gram(batches, by_user, by_item, regression, solution)
+        else:
+            self._solve_by_pairs(batches, by_user, by_item, regression, solution)
+        return solution
+
+    def _solve_by_gram(
+        self,
+        batches: list[np.ndarray],
+        by_user: Pairs,
+        by_item: Pairs,
+        regression: Regression,
+        solution: Solution,
+    ) -> None:
+        """Count the Gram matrix of all items once, and solve for each item by it."""
+        from qkvsearch.models.neighbour_kernels import add_gram_rows, solve_by_gram
+
+        n_items = len(solution.neighbours)
+        gram = np.zeros((n_items, n_items), np.float32)
 
         def count(rows: np.ndarray) -> None:
-            cooccurrence_rows(rows, *by_item, *by_user, gram)
+            add_gram_rows(rows, by_item, by_user, gram)
 
-        if is_dense:
-            run_in_threads(lambda: count, batches, n_threads)
-        solved = Counter[str]()
+        report = self._reporter(n_items)
+
+        def solve(rows: np.ndarray) -> None:
+            solve_by_gram(rows, gram, regression, solution)
+            report(len(rows))
+
+        n_threads = self.n_threads or available_cores()
+        run_in_threads(lambda: count, batches, n_threads)
+        run_in_threads(lambda: solve, batches, n_threads)
+
+    def _solve_by_pairs(
+        self,
+        batches: list[np.ndarray],
+        by_user: Pairs,
+        by_item: Pairs,
+        regression: Regression,
+        solution: Solution,
+    ) -> None:
+        """Count for each item what its equations need, in buffers that each thread has."""
+        from qkvsearch.models.neighbour_kernels import CountBuffers, EntryBuffers, solve_by_pairs
+
+        n_users, n_items = len(by_user.lengths), len(by_item.lengths)
+        report = self._reporter(n_items)
 
         def worker() -> Callable[[np.ndarray], None]:
-            buffers = _buffers(*((0, 0, 0) if is_dense else (n_users, n_items, MAX_ENTRIES)))
+            counts = CountBuffers(
+                sums=np.zeros(n_items, np.float32),
+                touched=np.empty(n_items, np.int32),
+                max_pairs=MAX_PAIRS,
+            )
+            entries = EntryBuffers(
+                ends=np.zeros(n_users, np.int32),
+                users=np.empty(MAX_ENTRIES, np.int32),
+                rows=np.empty(MAX_ENTRIES, np.int32),
+                values=np.empty(MAX_ENTRIES, np.float32),
+            )
 
             def solve(rows: np.ndarray) -> None:
-                solve_items(
-                    rows, *by_item, *by_user, norms, self.reg_, self.dropout, MAX_PAIRS,
-                    MAX_ENTRIES, gram, *buffers, neighbours, weights,
-                )  # fmt: skip
-                solved["items"] += len(rows)
-                if self.callback is not None:
-                    self.callback(solved["items"], n_items)
+                solve_by_pairs(rows, by_item, by_user, counts, entries, regression, solution)
+                report(len(rows))
 
             return solve
 
-        run_in_threads(worker, batches, n_threads)
-        return neighbours, weights
+        run_in_threads(worker, batches, self.n_threads or available_cores())
+
+    def _reporter(self, n_items: int) -> Callable[[int], None]:
+        """Return a function that threads call with the number of items that they have solved."""
+        solved = Counter[str]()
+
+        def report(n: int) -> None:
+            solved["items"] += n
+            if self.callback is not None:
+                self.callback(solved["items"], n_items)
+
+        return report
 
 
-def _buffers(n_users: int, n_items: int, n_entries: int) -> tuple[np.ndarray, ...]:
-    """Return the buffers of one thread, as `solve_items` has them."""
-    return (
-        np.zeros(n_items, np.float32),
-        np.empty(n_items, np.int32),
-        np.zeros(n_users, np.int32),
-        np.empty((2, n_entries), np.int32),
-        np.empty(n_entries, np.float32),
-    )
+def _without_unusual_users(observed: csr_matrix) -> csr_matrix:
+    """Return the rows of users with at most `MAX_HISTORY` items; all rows where no user has so few.
+
+    A history of h items has h² pairs, so that a few programs among the users would take most of the
+    time, and tell least.
+    """
+    is_usual = np.diff(observed.indptr) <= MAX_HISTORY
+    if is_usual.all() or not is_usual.any():
+        return observed
+    return observed[is_usual]
 
 
-def _by_history_item(neighbours: np.ndarray, weights: np.ndarray) -> NeighbourWeights:
-    """Return the weights by the item of a history, of the neighbours (n_items, k) of each item."""
+def _by_history_item(solution: Solution) -> NeighbourWeights:
+    """Return the weights by the item of a history, from those by the item that is scored."""
     from scipy.sparse import csr_matrix
 
-    exists, n_items = neighbours >= 0, len(neighbours)
+    exists, n_items = solution.neighbours >= 0, len(solution.neighbours)
     starts = np.concatenate([[0], np.cumsum(exists.sum(axis=1))])
-    by_target = csr_matrix((weights[exists], neighbours[exists], starts), shape=(n_items, n_items))
-    by_source = by_target.tocsc()  # targets ascend
+    by_target = csr_matrix(
+        (solution.weights[exists], solution.neighbours[exists], starts), shape=(n_items, n_items)
+    )
+    by_source = by_target.tocsc()  # the targets of each source ascend
     targets = by_source.indices.astype(np.int32, copy=False)
     return NeighbourWeights(by_source.indptr.astype(np.int64), targets, by_source.data)
+
+
+def learn_neighbours(
+    confidences: csr_matrix, settings: Settings, seed: int, callback: Callback | None
+) -> NeighbourWeights:
+    """Fit `ItemNeighbours` with these settings to confidences (n_users, n_items). Nothing about it
+    is random.
+    """
+    model = NeighbourRegression(**settings, callback=callback)
+    return model.fit(confidences).weights_
+
+
+ITEM_NEIGHBOURS = RecommendHead(
+    name="neighbours",
+    learn=learn_neighbours,
+    stage="learning neighbours",
+    parameters={"n_neighbours": "n_neighbours", "neighbour_reg": "reg"},
+    holds_by_removal=True,
+)

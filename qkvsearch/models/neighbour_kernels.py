@@ -1,20 +1,70 @@
 """The compiled part of `ItemNeighbours`: the neighbours of an item, and their weights.
 
+Catalogs of two sizes are solved in two ways. `solve_by_gram` reads the Gram matrix of all items,
+which `add_gram_rows` has counted. `solve_by_pairs` counts what an item needs, for one item after
+another, from the interactions or from a sample of them.
+
 Compiled functions release Python's lock (GIL), so threads run them in parallel. What they compute
 for an item does not depend on other items, so the result is the same for any number of threads.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from qkvsearch._utils.compiled import compiled
+from qkvsearch.models.pairs import Pairs
 
 Array = np.ndarray[Any, Any]
 
-# Multiplier and modulus of a hash that samples users evenly.
+# No item has so many pairs of interactions: its users are never sampled.
 ALL_PAIRS = 2**62
+# Multiplier and modulus of a hash that samples users evenly.
 HASH, MASK = np.uint64(2654435761), np.uint64(2**32 - 1)
+
+
+class Regression(NamedTuple):
+    """What the equations of all items have in common."""
+
+    # float32 (n_items,): the length of each item's column.
+    norms: Array
+    # The λ and the dropout of `ItemNeighbours`.
+    penalty: float
+    dropout: float
+
+
+class Solution(NamedTuple):
+    """The neighbours and the weights of all items, written item by item."""
+
+    # int32 (n_items, k): the items, ascending; −1 where an item has fewer than k neighbours.
+    neighbours: Array
+    # float32 (n_items, k)
+    weights: Array
+
+
+class CountBuffers(NamedTuple):
+    """What one thread counts co-occurrences in."""
+
+    # float32 (n_items,): zeros between two items.
+    sums: Array
+    # int32 (n_items,): the items with a sum, in order of their first pair.
+    touched: Array
+    # How many pairs are counted for an item; of an item with more, a sample of the users.
+    max_pairs: int
+
+
+class EntryBuffers(NamedTuple):
+    """What one thread sorts the entries of some columns in, by user. An entry is a row of the Gram
+    matrix and a value; the entries of a user lie side by side.
+    """
+
+    # int32 (n_users,): where the entries of each user end; zeros between two items.
+    ends: Array
+    # int32 (max_entries,): the users with entries, in the order in which they were met.
+    users: Array
+    # int32 (max_entries,) and float32 (max_entries,)
+    rows: Array
+    values: Array
 
 
 @compiled
@@ -25,46 +75,37 @@ def is_sampled(user: int, share: float) -> bool:
 
 @compiled
 def add_cooccurrences(
-    item: int,
-    item_starts: Array,
-    users: Array,
-    item_values: Array,
-    user_starts: Array,
-    items: Array,
-    user_values: Array,
-    max_pairs: int,
-    sums: Array,
-    touched: Array,
+    item: int, by_item: Pairs, by_user: Pairs, max_pairs: int, sums: Array, touched: Array
 ) -> int:
     """Add Σ_u c_ui·c_uj of an item j with every item i to `sums` (n_items,), zeros before.
 
     Write the items with a sum to `touched`, and return their number. If the users have more than
     `max_pairs` items in all, a sample of them is counted.
     """
-    begin, end = item_starts[item], item_starts[item + 1]
+    begin, end = by_item.starts[item], by_item.starts[item + 1]
     n_pairs = 0
     for p in range(begin, end):
-        n_pairs += user_starts[users[p] + 1] - user_starts[users[p]]
+        user = by_item.columns[p]
+        n_pairs += by_user.starts[user + 1] - by_user.starts[user]
     share = max_pairs / max(n_pairs, 1)
     n_touched = 0
     for p in range(begin, end):
-        user = users[p]
-        first, last = user_starts[user], user_starts[user + 1]
+        user = by_item.columns[p]
         if not is_sampled(user, share):
             continue
-        for q in range(first, last):
-            other = items[q]
+        for q in range(by_user.starts[user], by_user.starts[user + 1]):
+            other = by_user.columns[q]
             if sums[other] == 0:
                 touched[n_touched] = other
                 n_touched += 1
-            sums[other] += item_values[p] * user_values[q]
+            sums[other] += by_item.confidences[p] * by_user.confidences[q]
     return n_touched
 
 
 @compiled
 def nearest(item: int, sums: Array, touched: Array, norms: Array, k: int) -> Array:
-    """Return the items (≤ k,) with the highest cosine to an item, ascending; of equal ones those
-    that come first.
+    """Return the items (≤ k,) with the highest cosine to an item, ascending. Of items with equal
+    cosines, those that come first are taken.
     """
     candidates = np.empty(len(touched), touched.dtype)
     cosines = np.empty(len(touched), np.float32)
@@ -72,6 +113,7 @@ def nearest(item: int, sums: Array, touched: Array, norms: Array, k: int) -> Arr
     for other in touched:
         if other != item and norms[other] > 0:
             candidates[n] = other
+            # Without the norm of the item itself, which changes no order.
             cosines[n] = sums[other] / norms[other]
             n += 1
     candidates, cosines = candidates[:n], cosines[:n]
@@ -84,60 +126,97 @@ def nearest(item: int, sums: Array, touched: Array, norms: Array, k: int) -> Arr
 
 
 @compiled
-def sparse_gram(
-    columns: Array,
-    item_starts: Array,
-    users: Array,
-    item_values: Array,
-    max_entries: int,
-    ends: Array,
-    entries: Array,
-    entry_values: Array,
-    gram: Array,
-) -> float:
-    """Write the Gram matrix of some columns of X to `gram` (k, k). If the columns have more than
-    `max_entries` entries, a sample of the users is counted. Return the share of users in it.
+def sparse_gram(columns: Array, by_item: Pairs, entries: EntryBuffers, gram: Array) -> float:
+    """Write the lower triangle of the Gram matrix of some columns of X to `gram` (k, k).
 
-    ends (n_users,): zeros, also afterwards. entries (2, max_entries) and entry_values
-    (max_entries,): buffers. The entries are sorted by user, and the pairs of each user added up.
+    The entries of the columns are sorted by user, and the products of each user's pairs are added
+    up. If there are more entries than the buffers hold, a sample of the users is counted. Return
+    the share of users in it.
     """
-    k, n_entries = len(columns), 0
-    for column in columns:
-        n_entries += item_starts[column + 1] - item_starts[column]
-    # A little less than fits, since a sample varies.
-    share = 1.0 if n_entries <= max_entries else 0.9 * max_entries / n_entries
+    share = share_that_fits(columns, by_item, len(entries.values))
+    n_users = count_entries(columns, by_item, share, entries)
+    counts_to_starts(entries.users[:n_users], entries.ends)
+    place_entries(columns, by_item, share, entries)
+    k = len(columns)
     gram[:k, :k] = 0
-    seen, rows = entries
+    add_products(entries.users[:n_users], entries, gram)
+    return share
+
+
+@compiled
+def share_that_fits(columns: Array, by_item: Pairs, max_entries: int) -> float:
+    """Return the share of users whose entries in these columns are `max_entries` at most."""
+    n_entries = 0
+    for column in columns:
+        n_entries += by_item.starts[column + 1] - by_item.starts[column]
+    if n_entries <= max_entries:
+        return 1.0
+    # A little less than fits, since a sample varies.
+    return 0.9 * max_entries / n_entries
+
+
+@compiled
+def count_entries(columns: Array, by_item: Pairs, share: float, entries: EntryBuffers) -> int:
+    """Count the entries of each sampled user in `ends`, and list these users in `users`. Return
+    their number.
+    """
     n = n_users = 0
     for column in columns:
-        for p in range(item_starts[column], item_starts[column + 1]):
-            user = users[p]
-            if n < max_entries and is_sampled(user, share):
-                if ends[user] == 0:
-                    seen[n_users] = user
+        for p in range(by_item.starts[column], by_item.starts[column + 1]):
+            user = by_item.columns[p]
+            # A sample may be larger than its share: entries beyond the buffers are left out.
+            if n < len(entries.values) and is_sampled(user, share):
+                if entries.ends[user] == 0:
+                    entries.users[n_users] = user
                     n_users += 1
-                ends[user] += 1
+                entries.ends[user] += 1
                 n += 1
+    return n_users
+
+
+@compiled
+def counts_to_starts(users: Array, ends: Array) -> None:
+    """Replace the counts of these users by where the entries of each begin, which is also where
+    they end before any is placed.
+    """
     begin = 0
-    for user in seen[:n_users]:
-        begin, ends[user] = begin + ends[user], begin
+    for user in users:
+        count = ends[user]
+        ends[user] = begin
+        begin += count
+
+
+@compiled
+def place_entries(columns: Array, by_item: Pairs, share: float, entries: EntryBuffers) -> None:
+    """Write the row and the value of each entry that was counted, behind those of its user."""
     n = 0
-    for a in range(k):
-        for p in range(item_starts[columns[a]], item_starts[columns[a] + 1]):
-            user = users[p]
-            if n < max_entries and is_sampled(user, share):
-                end = ends[user]
-                rows[end], entry_values[end] = a, item_values[p]
-                ends[user] = end + 1
+    for row in range(len(columns)):
+        column = columns[row]
+        for p in range(by_item.starts[column], by_item.starts[column + 1]):
+            user = by_item.columns[p]
+            if n < len(entries.values) and is_sampled(user, share):
+                end = entries.ends[user]
+                entries.rows[end] = row
+                entries.values[end] = by_item.confidences[p]
+                entries.ends[user] = end + 1
                 n += 1
+
+
+@compiled
+def add_products(users: Array, entries: EntryBuffers, gram: Array) -> None:
+    """Add the products of all pairs of entries of each user to the lower triangle of `gram`, and
+    set their `ends` back to zero.
+    """
     begin = 0
-    for user in seen[:n_users]:
-        for first in range(begin, ends[user]):
-            row, value = gram[rows[first]], entry_values[first]
-            for second in range(begin, first + 1):  # rows ascend: the lower triangle
-                row[rows[second]] += value * entry_values[second]
-        begin, ends[user] = ends[user], 0
-    return share
+    for user in users:
+        end = entries.ends[user]
+        for first in range(begin, end):
+            gram_row, value = gram[entries.rows[first]], entries.values[first]
+            # The rows of a user ascend, so that these pairs are in the lower triangle.
+            for second in range(begin, first + 1):
+                gram_row[entries.rows[second]] += value * entries.values[second]
+        begin = end
+        entries.ends[user] = 0
 
 
 @compiled
@@ -156,85 +235,68 @@ def solve(gram: Array, k: int, penalty: float, dropout: float) -> Array:
 
 
 @compiled
-def cooccurrence_rows(
-    rows: Array,
-    item_starts: Array,
-    users: Array,
-    item_values: Array,
-    user_starts: Array,
-    items: Array,
-    user_values: Array,
-    gram: Array,
-) -> None:
+def add_gram_rows(rows: Array, by_item: Pairs, by_user: Pairs, whole_gram: Array) -> None:
     """Write rows of the Gram matrix of all items (n_items, n_items), zeros before. No user is left
     out, since the rows have to fit one another.
     """
-    touched = np.empty(gram.shape[1], items.dtype)
+    touched = np.empty(whole_gram.shape[1], np.int32)
     for item in rows:
-        add_cooccurrences(
-            item, item_starts, users, item_values, user_starts, items, user_values,
-            ALL_PAIRS, gram[item], touched,
-        )  # fmt: skip
+        add_cooccurrences(item, by_item, by_user, ALL_PAIRS, whole_gram[item], touched)
 
 
 @compiled
-def solve_items(
-    rows: Array,
-    item_starts: Array,
-    users: Array,
-    item_values: Array,
-    user_starts: Array,
-    items: Array,
-    user_values: Array,
-    norms: Array,
-    penalty: float,
-    dropout: float,
-    max_pairs: int,
-    max_entries: int,
-    whole_gram: Array,
-    sums: Array,
-    touched: Array,
-    ends: Array,
-    entries: Array,
-    entry_values: Array,
-    neighbours: Array,
-    weights: Array,
+def solve_by_gram(
+    rows: Array, whole_gram: Array, regression: Regression, solution: Solution
 ) -> None:
-    """Write the neighbours (n_items, k) of some items and their weights (n_items, k); neighbours
-    that do not exist stay −1.
-
-    max_pairs, max_entries: as in `add_cooccurrences` and `sparse_gram`. whole_gram: the Gram matrix
-    of all items, or (0, 0). All from `sums` to `entry_values` are buffers.
-    """
-    k = neighbours.shape[1]
+    """Write the neighbours of these items and their weights, from the Gram matrix of all items."""
+    k = solution.neighbours.shape[1]
     gram = np.zeros((k + 1, k + 1))
-    columns = np.empty(k + 1, items.dtype)
+    columns = np.empty(k + 1, np.int32)
     for item in rows:
-        if len(whole_gram):
-            touched = np.flatnonzero(whole_gram[item]).astype(items.dtype)
-            near = nearest(item, whole_gram[item], touched, norms, k)
-        else:
-            n_touched = add_cooccurrences(
-                item, item_starts, users, item_values, user_starts, items, user_values,
-                max_pairs, sums, touched,
-            )  # fmt: skip
-            near = nearest(item, sums, touched[:n_touched], norms, k)
-            for other in touched[:n_touched]:
-                sums[other] = 0
+        touched = np.flatnonzero(whole_gram[item]).astype(np.int32)
+        near = nearest(item, whole_gram[item], touched, regression.norms, k)
         n = len(near)
         if n == 0:
             continue
         columns[:n] = near
         columns[n] = item
-        share = 1.0
-        if len(whole_gram):
-            for a in range(n + 1):
-                for b in range(a + 1):
-                    gram[a, b] = whole_gram[columns[a], columns[b]]
-        else:
-            share = sparse_gram(
-                columns[: n + 1], item_starts, users, item_values, max_entries,
-                ends, entries, entry_values, gram,
-            )  # fmt: skip
-        neighbours[item, :n] = near
-        weights[item, :n] = solve(gram, n + 1, penalty * share, dropout)
+        for a in range(n + 1):
+            for b in range(a + 1):
+                gram[a, b] = whole_gram[columns[a], columns[b]]
+        solution.neighbours[item, :n] = near
+        weights = solve(gram, n + 1, regression.penalty, regression.dropout)
+        solution.weights[item, :n] = weights
+
+
+@compiled
+def solve_by_pairs(
+    rows: Array,
+    by_item: Pairs,
+    by_user: Pairs,
+    counts: CountBuffers,
+    entries: EntryBuffers,
+    regression: Regression,
+    solution: Solution,
+) -> None:
+    """Write the neighbours of these items and their weights, from the interactions."""
+    k = solution.neighbours.shape[1]
+    gram = np.zeros((k + 1, k + 1))
+    columns = np.empty(k + 1, np.int32)
+    for item in rows:
+        n_touched = add_cooccurrences(
+            item, by_item, by_user, counts.max_pairs, counts.sums, counts.touched
+        )
+        touched = counts.touched[:n_touched]
+        near = nearest(item, counts.sums, touched, regression.norms, k)
+        for other in touched:
+            counts.sums[other] = 0
+        n = len(near)
+        if n == 0:
+            continue
+        columns[:n] = near
+        columns[n] = item
+        share = sparse_gram(columns[: n + 1], by_item, entries, gram)
+        solution.neighbours[item, :n] = near
+        # The sums over a share of the users are about that share of the sums over all.
+        weights = solve(gram, n + 1, regression.penalty * share, regression.dropout)
+        solution.weights[item, :n] = weights

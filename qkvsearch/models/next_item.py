@@ -20,7 +20,8 @@ from qkvsearch.errors import DataError, need
 from qkvsearch.imports import leaving_no_trace
 from qkvsearch.models.base import latest_of_each
 from qkvsearch.models.next_item_model import NextItemModel
-from qkvsearch.models.next_item_training import Sequences
+from qkvsearch.models.next_item_training import TrainingSettings, train
+from qkvsearch.models.next_item_windows import Sequences
 from qkvsearch.tables.ids import row_numbers
 from qkvsearch.tables.interactions import Interactions
 
@@ -89,8 +90,6 @@ class NextItem(BaseEstimator):
         `QkvError` if PyTorch is not installed.
         """
         self.check(X)
-        from qkvsearch.models.next_item_training import TrainingSettings, train
-
         sequences = Sequences.of(X)
         rng = model_generator(self.random_state)
         # A cold item cannot come next: the rows of the others are numbered anew.
@@ -110,7 +109,8 @@ class NextItem(BaseEstimator):
         embeddings = np.zeros((len(X.item_ids), self.n_components), np.float32)
         embeddings[warm] = trained.items.weight
         self.model_ = NextItemModel(Embedding(embeddings), trained.positions, trained.encoder)
-        self.item_embeddings_, self.item_ids_ = embeddings, X.item_ids
+        self.item_embeddings_ = embeddings
+        self.item_ids_ = X.item_ids
         self.n_features_in_ = len(embeddings)
         return self
 

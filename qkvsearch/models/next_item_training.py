@@ -1,7 +1,4 @@
-"""Training of `NextItem`: histories cut into windows, and the loop in PyTorch.
-
-PyTorch is imported here alone, and inside functions.
-"""
+"""The training of `NextItem`: the loop in PyTorch, which is imported inside functions."""
 
 from __future__ import annotations
 
@@ -12,7 +9,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,16 +19,26 @@ from qkvsearch.attention.layers import load, state
 from qkvsearch.errors import DataError
 from qkvsearch.imports import leaving_no_trace
 from qkvsearch.models.next_item_model import NextItemModel
-from qkvsearch.tables.interactions import Interactions
+from qkvsearch.models.next_item_softmax import Proposal, full_softmax, sampled_softmax
+from qkvsearch.models.next_item_windows import Batch, Sequences, Windows
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-# Windows are sorted by length within this many batches, which leaves little to pad.
-BATCHES_SORTED = 32
 # PyTorch's compiler, and the variable that names its folder.
 COMPILER = "torch._dynamo", "torch._inductor"
 COMPILER_FOLDER = "TORCHINDUCTOR_CACHE_DIR"
+# Up to this many items, all are in the softmax; otherwise a sample of them.
+FULL_SOFTMAX_ITEMS = 20_000
+# The share of training in which the learning rate rises; then it falls, as half a cosine.
+WARM_UP = 0.05
+BETAS = (0.9, 0.98)
+# Multiplications of a batch's scores below which threads wait longer than they work.
+FEW_PRODUCTS = 2**24
+# In this share of max_minutes the clock does not count. Training that will end in time is then
+# always ahead of the clock, and no bit depends on it.
+UNTIMED = 0.1
+HISTORIES_AT_ONCE = 128
 
 
 @dataclass(frozen=True)
@@ -44,135 +51,6 @@ class TrainingSettings:
     max_minutes: float | None
     batch_size: int
     callback: Callback | None
-
-
-class Batch(NamedTuple):
-    """A batch of windows: their items, the next item of each, and which entries count.
-
-    All are (B, L); after the end of a window, `counts` is False and the items are 0.
-    """
-
-    items: np.ndarray
-    targets: np.ndarray
-    counts: np.ndarray
-
-
-@dataclass(frozen=True)
-class Sequences:
-    """The items that each user interacted with, oldest first, one user after another.
-
-    items: int64 (n,), those of user u from starts[u] on, lengths[u] of them. starts, lengths: int64
-    (n_users,); a user without a history has length 0.
-
-    >>> log = Interactions.from_columns(["a", "a", "b"], [7, 5, 5], times=[2, 1, 1])
-    >>> Sequences.of(log).items
-    array([0, 1, 0])
-    """
-
-    items: np.ndarray
-    starts: np.ndarray
-    lengths: np.ndarray
-
-    @classmethod
-    def of(cls, log: Interactions) -> Sequences:
-        """Sort a log by user and time; items of the same time stay in the order of the catalog.
-
-        Raises `DataError` for a log without times.
-        """
-        if log.times is None:
-            raise DataError(
-                "what comes next needs to know what came before: the interactions have no times; "
-                "give a time column"
-            )
-        order = np.lexsort((log.times, log.users))
-        lengths = np.bincount(log.users, minlength=len(log.user_ids))
-        return cls(log.items[order].astype(np.int64), np.cumsum(lengths) - lengths, lengths)
-
-    def histories(self, users: np.ndarray, n_left_out: int = 0) -> list[np.ndarray]:
-        """Return the items of these users, without the last `n_left_out`."""
-        ends = self.starts + self.lengths - n_left_out
-        return [self.items[self.starts[user] : ends[user]] for user in users]
-
-
-class Windows:
-    """All histories in windows of at most `size` items, split differently in each iteration.
-
-    held_out: users whose last item is no target. The model does not see the items before a window,
-    as in truncated backpropagation.
-    """
-
-    def __init__(
-        self,
-        sequences: Sequences,
-        size: int,
-        batch_size: int,
-        held_out: np.ndarray,
-        rng: np.random.Generator,
-    ) -> None:
-        self.items, self.starts = sequences.items, sequences.starts
-        self.size, self.batch_size, self.rng = size, batch_size, rng
-        self.n_targets = sequences.lengths - 1
-        self.n_targets[held_out] -= 1
-
-    def __len__(self) -> int:
-        """Return the mean number of batches; the length of a first window is random."""
-        is_cut = self.n_targets > self.size
-        n_windows = np.sum(self.n_targets > 0) + np.sum((self.n_targets[is_cut] - 1) / self.size)
-        return max(1, int(np.ceil(n_windows / self.batch_size)))
-
-    def __iter__(self) -> Iterator[Batch]:
-        starts, lengths = self._spans()
-        order = self.rng.permutation(len(starts))
-        pool = self.batch_size * BATCHES_SORTED
-        batches = []
-        for first in range(0, len(order), pool):
-            block = order[first : first + pool]
-            block = block[np.argsort(lengths[block], kind="stable")]
-            batches += np.split(block, range(self.batch_size, len(block), self.batch_size))
-        for i in self.rng.permutation(len(batches)):
-            chosen = batches[i]
-            yield self._batch(starts[chosen], lengths[chosen])
-
-    def _spans(self) -> tuple[np.ndarray, np.ndarray]:
-        """Draw windows: where each starts among the items, and its length."""
-        # A long history's first window has a random length, the others the greatest.
-        first = self.rng.integers(1, self.size + 1, len(self.n_targets))
-        first[self.n_targets <= self.size] = self.size
-        n_windows = 1 - (first - self.n_targets) // self.size
-        n_windows[self.n_targets <= 0] = 0
-        owners = np.repeat(np.arange(len(n_windows)), n_windows)
-        window_numbers = np.arange(len(owners)) - np.repeat(
-            np.cumsum(n_windows) - n_windows, n_windows
-        )
-        begin = np.where(window_numbers > 0, first[owners] + (window_numbers - 1) * self.size, 0)
-        end = np.minimum(first[owners] + window_numbers * self.size, self.n_targets[owners])
-        return self.starts[owners] + begin, end - begin
-
-    def _batch(self, starts: np.ndarray, lengths: np.ndarray) -> Batch:
-        steps = np.arange(lengths.max())
-        counts = steps < lengths[:, None]
-        indices = np.where(counts, starts[:, None] + steps, 0)
-        items = np.where(counts, self.items[indices], 0)
-        # The next item is the same user's: a window never reads a history's last one.
-        targets = np.where(counts, self.items[np.where(counts, indices + 1, 0)], 0)
-        return Batch(items, targets, counts)
-
-
-# Up to this many items, all are in the softmax; otherwise a sample of them.
-FULL_SOFTMAX_ITEMS = 20_000
-# The share of training in which the learning rate rises; then it falls, as half a cosine.
-WARM_UP = 0.05
-BETAS = (0.9, 0.98)
-# Multiplications of a batch's scores below which threads wait longer than they work.
-FEW_PRODUCTS = 2**24
-# In this share of max_minutes the clock does not count. Training that will end in time is then
-# always ahead of the clock, and no bit depends on it.
-UNTIMED = 0.1
-HISTORIES_AT_ONCE = 128
-# States at a time: their scores of some thousand items stay in a processor's cache.
-STATES_AT_ONCE = 128
-# The size of such a sample.
-N_SAMPLED = 4096
 
 
 def train(
@@ -385,70 +263,3 @@ def states(
 
 def _are_finite(arrays: Mapping[str, np.ndarray]) -> bool:
     return all(np.isfinite(array).all() for array in arrays.values())
-
-
-# --- cross entropy of the next item: over all items, or over a sample ---
-
-
-def full_softmax(states: Tensor, keys: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
-    """Compute the gradients of the mean of −log softmax(states·keysᵀ)[target] by states and keys.
-
-    states (n, d), keys (n_items, d), targets int64 (n,) -> (n, d), (n_items, d). The scores (n,
-    n_items) are computed in blocks, and not stored for a second pass.
-    """
-    import torch
-
-    keys_down = keys.T.contiguous()
-    by_states, by_keys = torch.empty_like(states), torch.zeros_like(keys_down)
-    buffer = states.new_empty(min(STATES_AT_ONCE, len(states)), len(keys))
-    for first in range(0, len(states), STATES_AT_ONCE):
-        block = slice(first, first + STATES_AT_ONCE)
-        block_states, block_targets = states[block], targets[block, None]
-        errors = torch.mm(block_states, keys_down, out=buffer[: len(block_states)])
-        torch.softmax(errors, -1, out=errors)
-        errors.scatter_add_(1, block_targets, errors.new_full(block_targets.shape, -1))
-        torch.mm(errors, keys, out=by_states[block])
-        by_keys.addmm_(block_states.T, errors)
-    return by_states / len(states), by_keys.T / len(states)
-
-
-@dataclass(frozen=True)
-class Proposal:
-    """Samples items with probability proportional to the square root of their count.
-
-    shares: float64 (n_items,), adding up to 1.
-    """
-
-    shares: np.ndarray
-    rng: np.random.Generator
-
-    @classmethod
-    def of(cls, items: np.ndarray, n_items: int, rng: np.random.Generator) -> Self:
-        roots = np.sqrt(np.bincount(items, minlength=n_items))
-        return cls(roots / roots.sum(), rng)
-
-    def sample(self, n: int) -> tuple[np.ndarray, np.ndarray]:
-        """Draw items (n,), perhaps repeated, and return them with their expected counts (n,)."""
-        items = np.searchsorted(self.shares.cumsum(), self.rng.random(n), side="right")
-        items = np.minimum(items, len(self.shares) - 1)
-        return items, n * self.shares[items]
-
-
-def sampled_softmax(
-    states: Tensor, keys: Tensor, targets: Tensor, proposal: Proposal, n: int = N_SAMPLED
-) -> Tensor:
-    """Compute the mean of −log softmax(states·keysᵀ)[target], with a sampled denominator.
-
-    states (n, d), keys (n_items, d), targets int64 (n,) -> (). The log of its expected count is
-    subtracted from the score of a sampled item (logQ correction). The target counts once, and
-    samples of it do not count. The estimated denominator is right on average.
-    Bengio and Senécal 2008; Jean et al. 2015, section 3.
-    """
-    import torch
-
-    sampled, expected = map(torch.from_numpy, proposal.sample(n))
-    scores = states @ keys[sampled].T - expected.log().to(states.dtype)
-    scores = scores.masked_fill(sampled == targets[:, None], -torch.inf)
-    target_scores = (states * keys[targets]).sum(-1, keepdim=True)
-    totals = torch.logsumexp(torch.cat([target_scores, scores], -1), -1, keepdim=True)
-    return (totals - target_scores).mean()

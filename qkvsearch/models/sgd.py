@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy.sparse import coo_matrix, csr_matrix
@@ -20,9 +20,33 @@ ONE = np.float32(1)
 # A bias has many ratings: at the full learning rate it would follow single ones.
 BIAS_PACE = np.float32(0.3)
 
-# User biases (n_users,), item biases (n_items,), user embeddings (n_users, d), item embeddings
-# (n_items, d).
-Learned = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+
+class Learned(NamedTuple):
+    """What the descent changes, float32."""
+
+    # (n_users,)
+    user_biases: Array
+    # (n_items,)
+    item_biases: Array
+    # (n_users, d)
+    user_embeddings: Array
+    # (n_items, d)
+    item_embeddings: Array
+
+
+class Ratings(NamedTuple):
+    """The ratings of a group of items, by user, and the penalties that they bring. All groups share
+    their arrays, but for `starts`.
+    """
+
+    # int64 (n_users + 1,): where each user's ratings of these items begin in the next two.
+    starts: Array
+    # int32 (n_ratings,) and float32 (n_ratings,)
+    items: Array
+    targets: Array
+    # float32 (n_users, 2) and (n_items, 2), from `Penalties.per_rating`.
+    user_shares: Array
+    item_shares: Array
 
 
 @dataclass(frozen=True)
@@ -50,18 +74,12 @@ class Grid:
     Blocks that share neither users nor items change different numbers, so their order does not
     matter, and any number of threads gives the same result. The number of groups depends on the
     ratings alone.
-
-    user_groups: the user rows of each group. indptr (n_groups, n_users + 1): where each user's
-    ratings of the items of a group begin in `columns` (item rows) and `targets` (ratings).
-    user_shares, item_shares: from `Penalties.per_rating`.
     """
 
+    # The user rows of each group of users.
     user_groups: list[np.ndarray]
-    indptr: np.ndarray
-    columns: np.ndarray
-    targets: np.ndarray
-    user_shares: np.ndarray
-    item_shares: np.ndarray
+    # The ratings of each group of items.
+    item_groups: list[Ratings]
 
     @classmethod
     def of(cls, ratings: csr_matrix, penalties: Penalties, n_groups: int) -> Self:
@@ -76,16 +94,19 @@ class Grid:
             (ratings.data, (rows, ratings.indices)), (n_groups * n_users, n_items)
         ).tocsr()
         starts = np.arange(n_groups)[:, None] * n_users + np.arange(n_users + 1)
+        # One integer type each, so that the kernel is compiled once.
+        starts_of_groups = arranged.indptr.astype(np.int64)[starts]
+        items = arranged.indices.astype(np.int32, copy=False)
+        user_shares = penalties.per_rating(user_counts)
+        item_shares = penalties.per_rating(item_counts)
         user_group = balanced_groups(user_counts, n_groups)
         rated = user_counts > 0
         return cls(
             user_groups=[np.flatnonzero(rated & (user_group == g)) for g in range(n_groups)],
-            # One integer type each, so that the kernel is compiled once.
-            indptr=arranged.indptr.astype(np.int64)[starts],
-            columns=arranged.indices.astype(np.int32, copy=False),
-            targets=arranged.data,
-            user_shares=penalties.per_rating(user_counts),
-            item_shares=penalties.per_rating(item_counts),
+            item_groups=[
+                Ratings(starts_of_group, items, arranged.data, user_shares, item_shares)
+                for starts_of_group in starts_of_groups
+            ],
         )
 
     def descend(
@@ -96,10 +117,8 @@ class Grid:
         orders = [rng.permutation(group) for group in self.user_groups]
 
         def descend_block(user_group: int, item_group: int) -> None:
-            descend(
-                orders[user_group], self.indptr[item_group], self.columns, self.targets, *learned,
-                self.user_shares, self.item_shares, np.float32(rate),
-            )  # fmt: skip
+            ratings = self.item_groups[item_group]
+            descend(orders[user_group], ratings, learned, np.float32(rate))
 
         groups_in_order = np.arange(n_groups)
         for shift in rng.permutation(n_groups):
@@ -144,39 +163,31 @@ def product(left: Array, right: Array) -> np.float32:
 
 
 @compiled
-def descend(
-    order: Array,
-    indptr: Array,
-    columns: Array,
-    targets: Array,
-    user_biases: Array,
-    item_biases: Array,
-    user_embeddings: Array,
-    item_embeddings: Array,
-    user_shares: Array,
-    item_shares: Array,
-    rate: np.float32,
-) -> None:
+def descend(order: Array, ratings: Ratings, learned: Learned, rate: np.float32) -> None:
     """Run stochastic gradient descent, in place, on the ratings of the users in `order`.
 
     Each rating updates its two biases and two vectors: x += rate·(error·∂r̂/∂x − share·x). The loop
     that updates a user's vector p also computes its product with the next item's vector, so that p
     is read once, not twice.
     """
+    user_biases, item_biases = learned.user_biases, learned.item_biases
+    user_embeddings, item_embeddings = learned.user_embeddings, learned.item_embeddings
+    items, targets = ratings.items, ratings.targets
+    user_shares, item_shares = ratings.user_shares, ratings.item_shares
     d = user_embeddings.shape[1]
     bias_rate = BIAS_PACE * rate
     for user in order:
-        start, end = indptr[user], indptr[user + 1]
+        start, end = ratings.starts[user], ratings.starts[user + 1]
         if start == end:
             continue
         p, bias = user_embeddings[user], user_biases[user]
         p_decay = ONE - rate * user_shares[user, 0]
         bias_decay = ONE - bias_rate * user_shares[user, 1]
-        affinity = product(p, item_embeddings[columns[start]])
+        affinity = product(p, item_embeddings[items[start]])
         for k in range(start, end):
-            item = columns[k]
+            item = items[k]
             q = item_embeddings[item]
-            following = item_embeddings[columns[min(k + 1, end - 1)]]
+            following = item_embeddings[items[min(k + 1, end - 1)]]
             error = targets[k] - bias - item_biases[item] - affinity
             bias = bias_decay * bias + bias_rate * error
             item_decay = ONE - bias_rate * item_shares[item, 1]

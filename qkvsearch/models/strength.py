@@ -24,13 +24,11 @@ MAX_SCORES = 2**22
 
 @dataclass(frozen=True)
 class Strength:
-    """The measure of a log by which histories are weak.
+    """The measure of a log by which histories are weak."""
 
-    level: the score that the best recommendation exceeds for nine of ten single likes. n_liking:
-    int32 (n_items,), how many users of the log like each item.
-    """
-
+    # The score that the best recommendation exceeds for nine of ten single likes.
     level: float
+    # int32 (n_items,): how many users of the log like each item.
     n_liking: np.ndarray
 
     def is_weak(self, history: History, best: float) -> bool:
@@ -45,10 +43,8 @@ class Strength:
         """Return an explanation for people; empty for a history that is strong enough."""
         if not self.is_weak(history, best):
             return ""
-        n, n_items = self.n_users(history), len(history.liked)
-        people = (
-            f"{n:,} {'person' if n == 1 else 'people'} of the log" if n else "nobody of the log"
-        )
+        people = _people(self.n_users(history))
+        n_items = len(history.liked)
         evidence = f"one item that {people} liked"
         if n_items > 1:
             evidence = f"{n_items:,} items, the best known of which {people} liked"
@@ -64,6 +60,12 @@ class Strength:
         return f"Weak: these rest on {evidence}{scores}. {advice}"
 
 
+def _people(n: int) -> str:
+    if n == 0:
+        return "nobody of the log"
+    return f"{n:,} {'person' if n == 1 else 'people'} of the log"
+
+
 def best_unseen(scores: np.ndarray, history: History) -> float:
     """Return the highest of the scores (n_items,) of items outside a history; −∞ for none."""
     others = scores.copy()
@@ -77,27 +79,45 @@ def usual_level(
     """Return the score that the best recommendation exceeds for nine of ten single likes of a log.
 
     score: from histories (n, n_items) to new scores (n, n_items). n_liking (n_items,): the number
-    of likes of each item. Of many likes a random sample is used, in
-    which popular items occur as often as in the log.
+    of likes of each item. Of many likes a random sample is used, in which popular items occur as
+    often as in the log.
     """
-    from scipy.sparse import csr_matrix
+    items, counts = _drawn_likes(n_liking, seed)
+    if not len(items):
+        return 0.0
+    best = _best_of_single_likes(score, items, len(n_liking))
+    order = np.argsort(best, kind="stable")
+    rank = np.searchsorted(np.cumsum(counts[order]), SHARE_BELOW * counts.sum(), side="right")
+    return max(float(best[order[rank]]), 0.0)
 
+
+def _drawn_likes(n_liking: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Draw likes without replacement; return the distinct items (n,), and how often each one was
+    drawn (n,).
+    """
+    # The likes are numbered item by item.
     ends = np.cumsum(n_liking, dtype=np.int64)
     n_likes = int(ends[-1]) if len(ends) else 0
     n_drawn = min(n_likes, MAX_DRAWN)
     likes = np.random.default_rng(seed).choice(n_likes, n_drawn, replace=False)
-    items, counts = np.unique(np.searchsorted(ends, likes, side="right"), return_counts=True)
-    n, n_items = len(items), len(n_liking)
-    if not n:
-        return 0.0
+    return np.unique(np.searchsorted(ends, likes, side="right"), return_counts=True)
+
+
+def _best_of_single_likes(
+    score: Callable[[csr_matrix], np.ndarray], items: np.ndarray, n_items: int
+) -> np.ndarray:
+    """Return the score of the best recommendation to someone who likes one item, for each of these
+    items, float32 (n,).
+    """
+    from scipy.sparse import csr_matrix
+
+    n = len(items)
     histories = csr_matrix((np.ones(n), items, np.arange(n + 1)), shape=(n, n_items))
     best = np.empty(n, dtype=np.float32)
     step = max(1, MAX_SCORES // n_items)
     for start in range(0, n, step):
         block = slice(start, start + step)
         scores = score(histories[block])
-        scores[np.arange(len(scores)), items[block]] = -np.inf
+        scores[np.arange(len(scores)), items[block]] = -np.inf  # not recommended again
         best[block] = scores.max(axis=1)
-    order = np.argsort(best, kind="stable")
-    rank = np.searchsorted(np.cumsum(counts[order]), SHARE_BELOW * counts.sum(), side="right")
-    return max(float(best[order[rank]]), 0.0)
+    return best

@@ -38,19 +38,19 @@ class Interaction(NamedTuple):
 
 @dataclass(frozen=True)
 class History:
-    """The h items of one user.
+    """The h items of one user, each once. All arrays are (h,)."""
 
-    positions: rows (h,). confidences (h,): 0 for disliked and refunded items, which are never
-    recommended again and explain nothing. ratings (h,): NaN where unknown. times (h,):
-    `UNKNOWN_TIME` where unknown. weights (h,): NaN where unknown; None in a log without weights.
-    is_recent: whether each confidence depends on the other items, as `recent` makes it.
-    """
-
+    # The row of each item in the catalog.
     positions: np.ndarray
+    # 0 for disliked and refunded items, which are never recommended again and explain nothing.
     confidences: np.ndarray
+    # NaN where unknown.
     ratings: np.ndarray
+    # `UNKNOWN_TIME` where unknown.
     times: np.ndarray
+    # NaN where unknown; None in a log without weights.
     weights: np.ndarray | None = None
+    # Whether each confidence depends on the other items, as `recent` makes it.
     is_recent: bool = False
 
     def __len__(self) -> int:
@@ -73,9 +73,13 @@ class History:
     def _take(self, rows: np.ndarray) -> History:
         weights = None if self.weights is None else self.weights[rows]
         return History(
-            self.positions[rows], self.confidences[rows], self.ratings[rows], self.times[rows],
-            weights, self.is_recent,
-        )  # fmt: skip
+            self.positions[rows],
+            self.confidences[rows],
+            self.ratings[rows],
+            self.times[rows],
+            weights,
+            self.is_recent,
+        )
 
     def recorded_later(self, records: Iterable[Interaction]) -> list[Interaction]:
         """Return the last record of each item that is new to this history, oldest first.
@@ -94,15 +98,12 @@ class History:
 
     def _by_position(self) -> dict[int, Interaction]:
         """Return the items as interactions, by their rows."""
-        weights = [None] * len(self) if self.weights is None else _numbers(self.weights)
-        cells = zip(
-            self.positions.tolist(),
-            _numbers(self.ratings),
-            self.times.tolist(),
-            weights,
-            strict=True,
-        )
-        return {position: Interaction(position, *others) for position, *others in cells}
+        weights: list[float | None] = [None] * len(self)
+        if self.weights is not None:
+            weights = _numbers(self.weights)
+        fields = (self.positions.tolist(), _numbers(self.ratings), self.times.tolist(), weights)
+        interactions = map(Interaction, *fields)
+        return {interaction.position: interaction for interaction in interactions}
 
     def then(self, later: Iterable[Interaction], feedback: Feedback) -> History:
         """Return the history with later interactions, which replace those with the same items."""
@@ -111,13 +112,8 @@ class History:
             return self
         unchanged = self.without(list(latest))
         positions = np.array(list(latest), dtype=np.int64)
-        ratings, weights = (
-            np.array([np.nan if x is None else x for x in column], np.float32)
-            for column in (
-                [each.rating for each in latest.values()],
-                [each.weight for each in latest.values()],
-            )
-        )
+        ratings = _array_of([each.rating for each in latest.values()])
+        weights = _array_of([each.weight for each in latest.values()])
         times = np.array([each.time for each in latest.values()], dtype=np.int64)
         new = feedback.confidences(positions, ratings, weights)
         return History(
@@ -178,6 +174,11 @@ def latest_records(
 def _numbers(values: np.ndarray) -> list[float | None]:
     """Return numbers, None for NaN."""
     return [value if value == value else None for value in values.tolist()]
+
+
+def _array_of(values: Sequence[float | None]) -> np.ndarray:
+    """Return numbers as float32, NaN for None."""
+    return np.array([np.nan if value is None else value for value in values], np.float32)
 
 
 def readable_time(time: int) -> int | str | None:

@@ -17,6 +17,7 @@ import numpy as np
 from qkvsearch._utils.threads import one_blas_thread, run_in_threads
 from qkvsearch._utils.validation import FLOAT32_MAX, displayed
 from qkvsearch.errors import DataError, QkvError, quantity
+from qkvsearch.models.recommend_head import HistoryScores
 from qkvsearch.tables.ratings import LARGEST
 
 if TYPE_CHECKING:
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
 
 # The lowest and the highest rating and confidence. A rating is a float32; confidences are added up
 # and solved for, where one beyond this would leave nothing of the others.
-RATINGS, CONFIDENCES = (-FLOAT32_MAX, FLOAT32_MAX), (0.0, LARGEST)
+RATINGS = (-FLOAT32_MAX, FLOAT32_MAX)
+CONFIDENCES = (0.0, LARGEST)
 # `fold_in_many` solves matrices of at most this many numbers together: 8 MB.
 MAX_NUMBERS = 2**20
 
@@ -56,12 +58,18 @@ class StoredFields:
 
     def state(self) -> tuple[dict[str, np.ndarray], dict[str, float]]:
         """Return the arrays and the numbers by name, for `from_state`."""
-        values = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
-        arrays = {name: x for name, x in values.items() if isinstance(x, np.ndarray)}
-        return arrays, {name: x for name, x in values.items() if name not in arrays}
+        arrays, numbers = {}, {}
+        for field in fields(self):  # type: ignore[arg-type]
+            value = getattr(self, field.name)
+            if isinstance(value, np.ndarray):
+                arrays[field.name] = value
+            else:
+                numbers[field.name] = value
+        return arrays, numbers
 
     @classmethod
     def from_state(cls, arrays: dict[str, np.ndarray], numbers: dict[str, float]) -> Self:
+        """Return the object that `state` was of."""
         return cls(**arrays, **numbers)
 
 
@@ -69,16 +77,16 @@ class StoredFields:
 class ImplicitFactors(StoredFields):
     """The item side of a fitted `ImplicitALS`, which solves for the vector of any user.
 
-    item_embeddings (n, d); gram (d, d) = Σ y yᵀ over all items; alpha0, reg, nu and n_items (items
-    with interactions) as in the objective of `ImplicitALS`.
-
     >>> factors = ImplicitFactors(np.eye(2), np.eye(2), alpha0=0.5, reg=0.25, nu=1.0, n_items=2)
     >>> factors.fold_in([0])
     array([0.5, 0. ])
     """
 
+    # (n, d)
     item_embeddings: np.ndarray
+    # (d, d): Σ y yᵀ over all items.
     gram: np.ndarray
+    # As in the objective of `ImplicitALS`; n_items is the number of items with interactions.
     alpha0: float
     reg: float
     nu: float
@@ -102,6 +110,24 @@ class ImplicitFactors(StoredFields):
         with one_blas_thread():
             matrix, weighted = self._equations(positions, confidences)
             return solve_positive(matrix, weighted.T).T
+
+    def score_history(self, positions: np.ndarray, confidences: np.ndarray) -> HistoryScores | None:
+        """Score all items by the embedding of a user with this history; see `FittedHead`."""
+        vectors = self.history_vectors(positions, confidences)
+        if not vectors.any():  # nothing liked, or cold items alone
+            return None
+        embedding = vectors.sum(axis=0).astype(self.item_embeddings.dtype)
+
+        def addends(item: int) -> np.ndarray:
+            return np.asarray((vectors @ self.item_embeddings[[item]].T)[:, 0])
+
+        return HistoryScores(self.item_embeddings @ embedding, addends)
+
+    def score_many(self, histories: csr_matrix) -> np.ndarray:
+        """Return the scores of all items, float32 (n, n_items); see `FittedHead`."""
+        embeddings = self.fold_in_many(histories).astype(np.float32)
+        with one_blas_thread():
+            return embeddings @ self.item_embeddings.T.astype(np.float32, copy=False)
 
     def fold_in_many(self, histories: csr_matrix) -> np.ndarray:
         """Return the embeddings (n, d), float64, of histories (n, n_items) of confidences.
@@ -170,11 +196,13 @@ class _ShortHistories:
         u = D⁻¹Zᵀ(I + ZD⁻¹Zᵀ)⁻¹ C^½1.
 
     Hager 1989, "Updating the inverse of a matrix". Rows of Z that are zero change nothing, so that
-    histories of several lengths are solved as one array. spectrum: α₀ times the eigenvalues.
+    histories of several lengths are solved as one array.
     """
 
     factors: ImplicitFactors
+    # Confidences (n, n_items).
     histories: csr_matrix
+    # (d,) and (d, d): α₀ times the eigenvalues of the Gram matrix, and its eigenvectors.
     spectrum: np.ndarray
     axes: np.ndarray
 
@@ -201,13 +229,15 @@ def _by_length(lengths: np.ndarray, d: int) -> Iterator[tuple[int, np.ndarray]]:
 
     The width depends on the length alone, so that bits do not depend on the other histories.
     """
+    # Four widths for each power of two below d, and d.
     widths = np.unique((2 ** (np.arange(4 * d.bit_length() + 1) / 4)).astype(int))
     widths = np.append(widths[widths < d], d)
     index = np.minimum(np.searchsorted(widths, lengths), len(widths) - 1)
     for i, width in enumerate(widths.tolist()):
         users = np.flatnonzero((index == i) & (lengths > 0))
         size = max(MAX_NUMBERS // (width * d), 1)
-        yield from ((width, users[start : start + size]) for start in range(0, len(users), size))
+        for start in range(0, len(users), size):
+            yield width, users[start : start + size]
 
 
 def _check_rows(histories: csr_matrix) -> None:
@@ -222,10 +252,6 @@ def _check_rows(histories: csr_matrix) -> None:
 class RatingFactors(StoredFields):
     """The item side of a fitted `BiasedMF`, which solves for the bias and the vector of any user.
 
-    mean: of all ratings; item_biases (n,), item_embeddings (n, d); lowest, highest: the scale that
-    ratings and predictions are clipped to; reg, damping and bias_reg as in the objective of
-    `BiasedMF`.
-
     >>> factors = RatingFactors(
     ...     np.zeros(2), np.eye(2), mean=3.0, lowest=1.0, highest=5.0,
     ...     reg=0.1, damping=4.0, bias_reg=0.5,
@@ -235,11 +261,15 @@ class RatingFactors(StoredFields):
     array([4.6, 3.8])
     """
 
+    # (n,) and (n, d)
     item_biases: np.ndarray
     item_embeddings: np.ndarray
+    # Of all ratings.
     mean: float
+    # The scale that ratings and predictions are clipped to.
     lowest: float
     highest: float
+    # As in the objective of `BiasedMF`.
     reg: float
     damping: float
     bias_reg: float

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from qkvsearch.heads.answerability import WordStatistics, letters_of
+from qkvsearch.heads.lookup import Lookup
 from qkvsearch.heads.stored_models import StoredModels
 from qkvsearch.rank.ranking import Ranking
 from qkvsearch.scores.fusion import Scores
@@ -15,14 +16,14 @@ from qkvsearch.text.analysis import Token
 from qkvsearch.text.encoders import LEARNED
 from qkvsearch.text.labelled import LabelledVectors
 
-if TYPE_CHECKING:
-    from qkvsearch.rank.query import Query
+# A query of so few words is answered where one of them is rare.
+FEW_WORDS = 3
+# A word is rare that one text has, or at most this share of them.
+RARE_SHARE = 0.01
 
-# A query of few words is answered if one of them is in few texts: one, or this share of them.
-FEW_WORDS, RARE_SHARE = 3, 0.01
-
-# `LEAD` and `CERTAIN` were chosen on TED's dev queries, `SURE` on a dozen queries for films; what
-# they give is measured by benchmarks/claims/match_grades.py.
+# The next three decide how well a hit matches; see `grades`. `LEAD` and `CERTAIN` were chosen on
+# TED's dev queries, `SURE` on a dozen queries for films. benchmarks/claims/match_grades.py measures
+# what they give.
 LEAD, CERTAIN, SURE = 1.4, 0.96, 0.9
 
 UNKNOWN = "No hits: none of these words is in the catalog."
@@ -40,9 +41,11 @@ def none_found(fused: Scores | None, ranking: Ranking, k: int) -> list[str]:
 
 
 class Answerable(NamedTuple):
-    """Whether the catalog answers a query. value: the probability by the scores."""
+    """Whether the catalog answers a query."""
 
+    # The probability by the scores.
     value: float
+    # What was decided, by the scores and the words.
     answers: bool
 
 
@@ -56,35 +59,45 @@ def answerable(
 
     heads: None for one that knows no word. words: of the lexical head, corrected. has_code: whether
     the query has an id or another code of an item.
-
-    Codes, and words that the catalog has all, are always answered, as are queries of few words with
-    a rare one. Otherwise the build's `Answerability` decides, or `judging_head` alone if an item is
-    more similar than to any text that cannot be answered.
     """
     known = models.answerability
-    best = {
-        name: 0.0 if head is None else float(head.scores.max(initial=0))
-        for name, head in heads.items()
-        if name in models.head_weights
-    }
+    best: dict[str, float] = {}
+    for name, head in heads.items():
+        if name in models.head_weights:
+            best[name] = 0.0 if head is None else float(head.scores.max(initial=0))
     evidence = words.evidence(best)
     value = known.probability(known.strength(evidence, models.head_weights))
-    if not (words.rarest or any(best.values())):
+    is_known = words.rarest > 0 or any(best.values())
+    if has_code or not is_known:
         return Answerable(value, has_code)
-    main = judging_head(models)
-    level = known.match_level(main, words.letters)
+
+    has_all_words = words.share == 1
+    is_rare = 0 < words.rarest <= max(1.0, RARE_SHARE * models.n_items)
+    has_rare_word = words.n <= FEW_WORDS and is_rare
+    # Also where the probability is NaN: a ranking refuses such scores, and silence would hide them.
+    is_probable = not value <= known.level
     answers = (
-        has_code
-        or words.share == 1
-        or (words.n <= FEW_WORDS and 0 < words.rarest <= max(1.0, RARE_SHARE * models.n_items))
-        or not value <= known.level  # also for NaN, which a ranking refuses
-        or (main not in LEARNED and evidence.values.get(main, 0) > level)
+        has_all_words or has_rare_word or is_probable or _is_near(models, evidence.values, words)
     )
     return Answerable(value, answers)
 
 
+def _is_near(models: StoredModels, evidence: Mapping[str, Any], words: WordStatistics) -> bool:
+    """Return whether an item is more similar to a query than to any text without an answer.
+
+    An encoder that was learned from the catalog tells too little of a single item.
+    """
+    head = judging_head(models)
+    level = models.answerability.match_level(head, words.letters)
+    return head not in LEARNED and evidence.get(head, 0) > level
+
+
 def grades(
-    models: StoredModels, query: Query, fused: Scores, positions: np.ndarray, codes: Scores | None
+    models: StoredModels,
+    query: Lookup,
+    fused: Scores,
+    positions: np.ndarray,
+    codes: Scores | None,
 ) -> list[str]:
     """Return whether each hit is a strong, a good or a weak match of the query.
 
@@ -93,23 +106,34 @@ def grades(
     probability that its own scores are those of a query with an answer is at least `CERTAIN`. Where
     it is below `SURE`, a hit is weak. fused: with the `raw` scores of the heads.
     """
-    known, terms = models.answerability, {token.term for token in query.tokens}
+    known = models.answerability
     own = {name: head.scores[positions].astype(np.float64) for name, head in fused.raw.items()}
     strengths = known.strength(query.words.evidence(own), models.head_weights)
     probabilities = np.array([known.probability(strength) for strength in strengths])
-    is_strong = np.full(len(positions), bool(terms) and query.words.share == 1)
+    is_strong = _have_all_words(models, query, positions)
+    if codes is not None:
+        is_strong |= codes.scores[positions] > 0
+    is_long = len(query.tokens) > FEW_WORDS
+    if is_long and probabilities[0] >= CERTAIN and not is_strong[0]:
+        nearest = fused.scores[positions[0]] - LEAD * fused.moments[1]
+        is_strong[0] = np.count_nonzero(fused.scores >= nearest) == 1
+    matched = np.where(probabilities < SURE, "weak", "good")
+    return np.where(is_strong, "strong", matched).tolist()
+
+
+def _have_all_words(models: StoredModels, query: Lookup, positions: np.ndarray) -> np.ndarray:
+    """Return which hits have all words of a query, bool (n,); none for a query without words."""
+    terms = {token.term for token in query.tokens}
+    if not terms or query.words.share < 1:
+        return np.zeros(len(positions), dtype=bool)
+    have_all = np.ones(len(positions), dtype=bool)
     for term in terms:
-        if not is_strong.any():
+        if not have_all.any():
             break
         items, _ = models.lexical_keys.postings(term)
         slots = np.minimum(items.searchsorted(positions), len(items) - 1)
-        is_strong &= items[slots] == positions
-    if codes is not None:
-        is_strong |= codes.scores[positions] > 0
-    if len(query.tokens) > FEW_WORDS and probabilities[0] >= CERTAIN and not is_strong[0]:
-        nearest = fused.scores[positions[0]] - LEAD * fused.moments[1]
-        is_strong[0] = np.count_nonzero(fused.scores >= nearest) == 1
-    return np.where(is_strong, "strong", np.where(probabilities < SURE, "weak", "good")).tolist()
+        have_all &= items[slots] == positions
+    return have_all
 
 
 def matches(
@@ -118,15 +142,17 @@ def matches(
     lexical: Scores | None,
     vectors: LabelledVectors | None,
 ) -> np.ndarray:
-    """Return which items match a query, bool (n_items,): those that have a word of it, and those
-    that are more similar by `judging_head` than items are to texts that cannot be answered.
+    """Return which items match a query, bool (n_items,).
+
+    An item matches if it has a word of the query. It also matches if it is more similar, by
+    `judging_head`, than items are to texts that cannot be answered.
 
     lexical: scores of the lexical head, None where it knows no word. vectors: the query of the
-    other head, None where it does not count.
+    judging head, None where that does not count.
     """
     is_match = np.zeros(models.n_items, dtype=bool)
     if lexical is not None:
-        is_match |= lexical.scores > 0
+        is_match = lexical.scores > 0
     if vectors is None or not len(vectors):
         return is_match
     head = judging_head(models)

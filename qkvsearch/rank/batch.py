@@ -14,11 +14,12 @@ from qkvsearch._utils.callbacks import Progress
 from qkvsearch._utils.files import replacing
 from qkvsearch._utils.threads import one_blas_thread
 from qkvsearch.errors import Count, QkvError, quantity
-from qkvsearch.models.preferences import COLLABORATIVE, NEIGHBOURS
+from qkvsearch.models.preferences import COLLABORATIVE
 from qkvsearch.models.user_history import NO_TIMES, History
+from qkvsearch.rank.damping import log_popularity
 from qkvsearch.rank.options import PREFERENCES, check, check_model
 from qkvsearch.rank.ranking import own_key
-from qkvsearch.rank.recommend import Recommender, in_order, log_popularity
+from qkvsearch.rank.recommend import Recommender, in_order
 from qkvsearch.scores.topk import Score, search_blocks
 from qkvsearch.tables.catalog_columns import StoredColumn
 from qkvsearch.tables.ids import Ids, id_text
@@ -38,19 +39,21 @@ WEAK = (
     "Weak: the recommendations of {n} of {users} rest on too little; for one of them, `user` says "
     "on how little."
 )
-
-
 # Scores of users × items at a time: 32 MB.
 MAX_SCORES = 1 << 22
 
 
 class Best(NamedTuple):
-    """Recommendations of a block of users, each array (n,), and how many users have weak ones."""
+    """The n recommendations of a block of users, one after another. The arrays are (n,)."""
 
+    # The row of the user.
     users: np.ndarray
+    # From 1 for each user.
     ranks: np.ndarray
+    # The row of the item.
     items: np.ndarray
     scores: np.ndarray
+    # How many users have weak recommendations.
     n_weak: int
 
 
@@ -62,21 +65,58 @@ class Exported(NamedTuple):
 
 
 @dataclass(frozen=True)
-class BatchRecommendations:
-    """Recommendations for all users. mask: bool (n_items,), True = may be recommended.
-
-    `seen` items may be recommended again; recent, damping, model, heads: as in `recommend`.
-    columns: of the catalog, to be written as well. raw: CSV cells as they are, formulas and all.
+class BlockScores:
+    """What the scores of a block of users are made of: user embeddings times item embeddings, plus
+    the scores by heads that are no such product.
     """
+
+    # float64 (n, d); zeros for users who like no item of the model.
+    embeddings: np.ndarray
+    # Sparse (n, n_items); None where there are no other heads.
+    others: csr_matrix | None = None
+
+    def knows(self) -> np.ndarray:
+        """Return whether anything is known of each user, bool (n,)."""
+        knows = np.asarray(self.embeddings.any(axis=1))
+        if self.others is not None:
+            knows |= np.diff(self.others.indptr) > 0
+        return knows
+
+    def of(self, users: np.ndarray) -> BlockScores:
+        """Return those of some users of the block."""
+        others = None if self.others is None else self.others[users]
+        return BlockScores(self.embeddings[users], others)
+
+    def spreads(self, item_embeddings: np.ndarray) -> np.ndarray:
+        """Return the standard deviation of each user's scores over all items, (n,)."""
+        items = item_embeddings.astype(np.float64)
+        step = max(1, MAX_SCORES // len(items))
+        spreads = []
+        for start in range(0, len(self.embeddings), step):
+            block = slice(start, start + step)
+            with one_blas_thread():
+                scores = self.embeddings[block] @ items.T
+            if self.others is not None:
+                scores = scores + self.others[block]
+            spreads.append(np.asarray(scores.std(axis=1)).ravel())
+        return np.concatenate(spreads)
+
+
+@dataclass(frozen=True)
+class BatchRecommendations:
+    """Recommendations for all users. The options are those of `Engine.recommend_all`."""
 
     recommender: Recommender
     k: int
+    # bool (n_items,), True = may be recommended.
     mask: np.ndarray
     seen: bool = False
     recent: int | None = None
     damping: float = 0.0
     model: str = PREFERENCES
+    # Columns of the catalog that are written too.
     columns: Sequence[StoredColumn] = ()
+    # CSV cells as they are, formulas and all.
     raw: bool = False
     heads: Sequence[str] | None = None
 
@@ -88,6 +128,8 @@ class BatchRecommendations:
         _ = self._items  # raises where there is no such model
         if self.heads is not None:
             self.recommender.multipliers(self.heads, self.model)  # raises for unknown heads
+
+    # --- the file ---
 
     def write(self, path: Path, form: str | None, progress: Progress | None) -> Exported:
         """Write every user's k best items to one file."""
@@ -117,9 +159,30 @@ class BatchRecommendations:
     @cached_property
     def types(self) -> dict[str, str]:
         """The SQL type of each column."""
-        catalog, users = self.recommender.catalog, self.recommender.histories
         types = {**TYPES, **{own_key(column.name): column.sql_type for column in self.columns}}
-        return types | {"user": _id_type(users.ids), "id": _id_type(catalog.ids("items"))}
+        types["user"] = _id_type(self.recommender.histories.ids)
+        types["id"] = _id_type(self.recommender.catalog.ids("items"))
+        return types
+
+    def _table(self, best: Best) -> Table:
+        """Return the columns of the file for a block of users."""
+        items, row_of = np.unique(best.items, return_inverse=True)
+        stored = ["id", "title", *(column.stored for column in self.columns)]
+        cells_of_items = self.recommender.catalog.cells(items, stored)
+        rows = [cells_of_items[row] for row in row_of.tolist()]
+        ids, titles, *others = zip(*rows, strict=True) if rows else [()] * len(stored)
+        table: dict[str, Sequence[Any]] = {
+            "user": [self.recommender.histories.ids[row] for row in best.users.tolist()],
+            "rank": best.ranks.tolist(),
+            "id": ids,
+            "title": [str(title) for title in titles],
+            "score": best.scores.tolist(),
+        }
+        for column, cells in zip(self.columns, others, strict=True):
+            table[own_key(column.name)] = cells
+        return table
+
+    # --- the recommendations ---
 
     def best(self, start: int, stop: int) -> Best:
         """Return the k best items of the users in these rows.
@@ -127,65 +190,69 @@ class BatchRecommendations:
         Users who like nothing have none, as in `recommend`.
         """
         histories = [self.recommender.histories.at(row, self.recent) for row in range(start, stop)]
-        embeddings, sums = self._embeddings(histories)
-        if self.model == PREFERENCES:
-            embeddings = embeddings * self._multipliers.get(COLLABORATIVE, 0.0)
-        knows = np.asarray(embeddings.any(axis=1))
-        if sums is not None:
-            knows |= np.diff(sums.indptr) > 0
-        queries = embeddings
+        block = self._block(histories)
+        queries = block.embeddings
         if self.damping:
-            spreads = self._spreads(embeddings, sums)
-            queries = np.column_stack([embeddings, -self.damping * spreads])
-        keys, allowed = self._keys, self._items[1]
+            # One more component, to go with the one that `_keys` have.
+            item_embeddings, _ = self._items
+            spreads = block.spreads(item_embeddings)
+            queries = np.column_stack([queries, -self.damping * spreads])
+        keys, (_, allowed) = self._keys, self._items
         hidden = None if self.seen else histories
-        scorer = _scorer(queries.astype(np.float32), keys, hidden, sums)
+        scorer = _scorer(queries.astype(np.float32), keys, hidden, block.others)
         items, scores = search_blocks(scorer, len(queries), len(keys), self.k, allowed)
-        is_hit = np.isfinite(scores) & knows[:, None]
+        is_hit = np.isfinite(scores) & block.knows()[:, None]
         rows, ranks = np.nonzero(is_hit)
-        n_weak = self._n_weak(histories, knows, embeddings, sums, scores)
+        n_weak = self._n_weak(histories, block, scores)
         return Best(start + rows, ranks + 1, items[is_hit], scores[is_hit], n_weak)
 
-    def _n_weak(
-        self,
-        histories: list[History],
-        knows: np.ndarray,
-        embeddings: np.ndarray,
-        sums: csr_matrix | None,
-        scores: np.ndarray,
-    ) -> int:
-        """Count the users whose recommendations rest on too little. knows: bool (n,), who likes
-        anything. scores: those of each user's recommendations, the best first.
+    def _block(self, histories: list[History]) -> BlockScores:
+        """Return what the scores of users with these histories are made of."""
+        if self.model == PREFERENCES:
+            return self._by_preferences(self.recommender.matrix(histories))
+        model = self.recommender.next_item
+        with one_blas_thread():
+            in_orders = [in_order(history) for history in histories]
+            return BlockScores(np.asarray(model.fold_in_many(in_orders)))
+
+    def _by_preferences(self, confidences: csr_matrix) -> BlockScores:
+        """Return the embeddings of users and the sum of the other heads, each times its factor.
+        confidences: (n, n_items).
+        """
+        from scipy.sparse import csr_matrix
+
+        preferences, others = self.recommender.preferences, None
+        for name, factor in self._multipliers.items():
+            if name == COLLABORATIVE or not factor:
+                continue
+            scores = csr_matrix(preferences.heads[name].score_many(confidences)) * factor
+            others = scores if others is None else others + scores
+        embeddings = preferences.factors.fold_in_many(confidences)
+        return BlockScores(embeddings * self._multipliers.get(COLLABORATIVE, 0.0), others)
+
+    def _n_weak(self, histories: list[History], block: BlockScores, scores: np.ndarray) -> int:
+        """Count the users whose recommendations rest on too little. scores: those of each user's
+        recommendations, the best first.
         """
         strength = self.recommender.models.strength
         if self.model != PREFERENCES or strength is None:
             return 0
-        # What a condition leaves is no higher than the highest.
-        is_bound = scores.size > 0 and not self.damping and not self.seen
-        highest = scores[:, 0] if is_bound else np.full(len(histories), -np.inf)
-        highest = highest.astype(np.float64)
-        knows = knows & np.isfinite(scores).any(axis=1)
-        unsure = np.flatnonzero(knows & (highest < strength.level))
+        # The score to judge by is the highest of all items outside the history. The best
+        # recommendation is no higher, since a condition only leaves items out: where it is high
+        # enough, nothing has to be computed again.
+        highest = np.full(len(histories), -np.inf)
+        if scores.size > 0 and not self.damping and not self.seen:
+            highest = scores[:, 0].astype(np.float64)
+        has_any = block.knows() & np.isfinite(scores).any(axis=1)
+        unsure = np.flatnonzero(has_any & (highest < strength.level))
+        rest = block.of(unsure)
         keys = np.asarray(self.recommender.factors.item_embeddings, dtype=np.float32)
         hidden = [histories[row] for row in unsure]
-        rest = None if sums is None else sums[unsure]
-        scorer = _scorer(embeddings[unsure].astype(np.float32), keys, hidden, rest)
+        scorer = _scorer(rest.embeddings.astype(np.float32), keys, hidden, rest.others)
         highest[unsure] = search_blocks(scorer, len(unsure), len(keys), 1)[1][:, 0]
-        return sum(strength.is_weak(histories[row], highest[row]) for row in np.flatnonzero(knows))
-
-    def _embeddings(self, histories: list[History]) -> tuple[np.ndarray, csr_matrix | None]:
-        """Return users' embeddings (n, d), zeros for users who like no item of the model, and
-        their scores by neighbours (n, n_items), None for none.
-        """
-        if self.model == PREFERENCES:
-            confidences = self.recommender.matrix(histories)
-            embeddings = self.recommender.factors.fold_in_many(confidences)
-            factor = self._multipliers.get(NEIGHBOURS)
-            return embeddings, (confidences @ self._weights) * factor if factor else None
-        model = self.recommender.next_item
-        with one_blas_thread():
-            in_orders = [in_order(history) for history in histories]
-            return np.asarray(model.fold_in_many(in_orders)), None
+        return sum(
+            strength.is_weak(histories[row], highest[row]) for row in np.flatnonzero(has_any)
+        )
 
     @cached_property
     def _multipliers(self) -> dict[str, float]:
@@ -193,13 +260,6 @@ class BatchRecommendations:
         if self.heads is not None:
             return self.recommender.multipliers(self.heads, self.model)
         return self.recommender.preferences.multipliers()
-
-    @cached_property
-    def _weights(self) -> csr_matrix:
-        """The weights of the neighbours, (n_items, n_items)."""
-        neighbours = self.recommender.preferences.neighbours
-        assert neighbours is not None
-        return neighbours.matrix()
 
     @cached_property
     def _items(self) -> tuple[np.ndarray, np.ndarray]:
@@ -220,43 +280,15 @@ class BatchRecommendations:
             keys = np.column_stack([keys, popularity])
         return np.asarray(keys, dtype=np.float32)
 
-    def _spreads(self, embeddings: np.ndarray, sums: csr_matrix | None) -> np.ndarray:
-        """Return the standard deviation of each user's scores over all items, (n,). sums: those by
-        neighbours.
-        """
-        items, spreads = self._items[0].astype(np.float64), []
-        step = max(1, MAX_SCORES // len(items))
-        for start in range(0, len(embeddings), step):
-            block = slice(start, start + step)
-            with one_blas_thread():
-                scores = embeddings[block] @ items.T
-            spreads.append((scores if sums is None else scores + sums[block]).std(axis=1))
-        return np.concatenate([np.asarray(each).ravel() for each in spreads])
-
-    def _table(self, best: Best) -> Table:
-        items, row_of = np.unique(best.items, return_inverse=True)
-        columns = [column.stored for column in self.columns]
-        cells = self.recommender.catalog.cells(items, ["id", "title", *columns])
-        rows = [cells[row] for row in row_of.tolist()]
-        ids, titles, *others = zip(*rows, strict=True) if rows else [()] * (2 + len(columns))
-        return {
-            "user": [self.recommender.histories.ids[row] for row in best.users.tolist()],
-            "rank": best.ranks.tolist(),
-            "id": ids,
-            "title": [str(title) for title in titles],
-            "score": best.scores.tolist(),
-            **{own_key(c.name): cells for c, cells in zip(self.columns, others, strict=True)},
-        }
-
 
 def _scorer(
     queries: np.ndarray,
     keys: np.ndarray,
     hidden: list[History] | None,
-    sums: csr_matrix | None = None,
+    others: csr_matrix | None = None,
 ) -> Callable[[slice], Callable[[], Score]]:
-    """Return a scorer for `search_blocks`: key · query, plus `sums` (n, n_items) where there are
-    any, and −∞ for items of a user's history.
+    """Return a scorer for `search_blocks`: key · query, plus `others` (n, n_items) where there are
+    any, and −∞ for items of a user's history in `hidden`.
     """
 
     def scorer(chosen: slice) -> Callable[[], Score]:
@@ -265,8 +297,8 @@ def _scorer(
         items = np.concatenate([np.zeros(0, np.int64), *lists])
         users = np.repeat(np.arange(len(lists)), [len(positions) for positions in lists])
         order = np.argsort(items, kind="stable")
-        items, users = items[order], users[order]
-        by_item = None if sums is None else sums[chosen].T.tocsr()
+        items, users = items[order], users[order]  # by item, since blocks are of items
+        by_item = None if others is None else others[chosen].T.tocsr()
 
         def score(chunk: slice | np.ndarray) -> np.ndarray:
             block = keys[chunk] @ transposed
@@ -326,11 +358,10 @@ def write_tables(
                 file.write(csv.heading().encode())
             for table in tables:
                 rows = zip(*(table[name] for name in types), strict=True)
-                lines = (
-                    csv.text(rows)
-                    if form == "csv"
-                    else to_jsonl(dict(zip(types, row, strict=True)) for row in rows)
-                )
+                if form == "csv":
+                    lines = csv.text(rows)
+                else:
+                    lines = to_jsonl(dict(zip(types, row, strict=True)) for row in rows)
                 file.write(lines.encode())
     guarded = said_of_guarded(csv.guarded)
     return [f"{guarded}; `raw` writes all cells as they are, for programs."] if guarded else []

@@ -15,7 +15,7 @@ from qkvsearch.errors import Count, QkvError, UnknownIdError
 from qkvsearch.rank.options import check
 from qkvsearch.rank.ranking import Names, Ranking, rank
 from qkvsearch.scores.fusion import Scores
-from qkvsearch.store.catalog.titles import split_prefix
+from qkvsearch.store.catalog.title_keys import split_prefix
 from qkvsearch.tables.ids import Id, Ids, id_text
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def candidates(
     if where is None:
         return mask
     with released():  # what a condition compares may take seconds
-        return mask & catalog.mask(where)
+        return mask & catalog.conditions.mask(where)
 
 
 def listed_positions(
@@ -64,7 +64,7 @@ def listed_positions(
             f"`only`: {n} of {len(names):,} ids, such as {unknown[0]!r}, {n:is|are} not in the "
             f"catalog and {n:was|were} skipped."
         )
-    if twice := catalog.also_titles({id_text(name): row for name, row in rows.items()}):
+    if twice := catalog.titles.also_titles({id_text(name): row for name, row in rows.items()}):
         n = Count(len(twice))
         notes.append(
             f"`only`: {n} of its ids, such as {twice[0]!r}, "
@@ -79,7 +79,7 @@ def _listed(catalog: StoredCatalog, ids: Ids, name: Any) -> int:
     if name in ids or not split_prefix(id_text(name))[0]:
         return ids.find(name)
     try:
-        return catalog.item_position(name)
+        return catalog.titles.item_position(name)
     except UnknownIdError:
         return -1
 
@@ -113,7 +113,7 @@ def groups_of(catalog: StoredCatalog, distinct: str | None) -> np.ndarray | None
     if distinct is None:
         return None
     column = catalog.catalog_columns.find(check_text("distinct", distinct), "distinct")
-    return catalog.groups(column.stored)
+    return catalog.values.groups(column.stored)
 
 
 def n_ranked(k: int, offset: int) -> int:
@@ -123,7 +123,7 @@ def n_ranked(k: int, offset: int) -> int:
 
 def positions_of(catalog: StoredCatalog, items: Iterable[Any]) -> tuple[list[int], list[str]]:
     """Return rows of items by id or title, and notes on ambiguity. Raises `UnknownIdError`."""
-    matches = [catalog.find_item(item) for item in items]
+    matches = [catalog.titles.find_item(item) for item in items]
     return [position for position, _ in matches], [note for _, note in matches if note]
 
 

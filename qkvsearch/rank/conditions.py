@@ -23,41 +23,42 @@ from qkvsearch.text.analysis import HAS_CJK, MAX_CACHED_TEXT, Analyzer, resolve_
 
 @dataclass(frozen=True)
 class Conditions:
-    """The conditions of a query. mask: bool (n_items,), None without any. notes: on unmet ones."""
+    """The conditions of a query."""
 
+    # bool (n_items,), the items that meet all of them; None without conditions.
     mask: np.ndarray | None
+    # Notes on conditions that no item meets.
     notes: Sequence[str] = ()
 
     @classmethod
     def of(
         cls, clauses: Sequence[Clause], models: StoredModels, catalog: StoredCatalog
     ) -> Conditions:
-        """Apply the clauses one after the other."""
+        """Apply the clauses one after the other.
+
+        A phrase that no item has is no condition where the query has other text: its words rank
+        the results instead.
+        """
         conditions = [clause for clause in clauses if clause.is_condition]
-        if not conditions:
-            return cls(None)
-        reader = _ConditionReader(models, catalog)
-        all_items = np.ones(models.n_items, dtype=bool)
-        mask, notes = all_items, []
         has_text = len(conditions) < len(clauses)
+        reader = _ConditionReader(models, catalog)
+        mask: np.ndarray | None = None
+        notes: list[str] = []
         for clause in conditions:
             pause()
             matches = reader.matches(clause, mask)
-            if clause.excluded:
-                matches = mask & ~matches
-            elif not matches.any() and (
-                mask is all_items or not reader.matches(clause, all_items).any()
-            ):
-                notes.append(f"No item has {clause}.")
+            if not clause.excluded and not matches.any() and not reader.has_match(clause, mask):
+                note = f"No item has {clause}."
                 if has_text and clause.kind == "phrase" and clause.is_plain:
-                    notes[-1] += " Its words were searched without the quotation marks."
+                    notes.append(f"{note} Its words were searched without the quotation marks.")
                     continue
+                notes.append(note)
             mask = matches
             if not mask.any():
                 break
-        if not mask.any() and not notes:
+        if mask is not None and not mask.any() and not notes:
             notes.append("No item has all of this.")
-        return cls(None if mask is all_items else mask, notes)
+        return cls(mask, notes)
 
     def apply(self, mask: np.ndarray) -> np.ndarray:
         """Return which items of `mask`, bool (n_items,), meet all conditions."""
@@ -69,7 +70,18 @@ class _ConditionReader:
     models: StoredModels
     catalog: StoredCatalog
 
-    def matches(self, clause: Clause, items: np.ndarray) -> np.ndarray:
+    def matches(self, clause: Clause, items: np.ndarray | None) -> np.ndarray:
+        """Return which of these items, None for all, meet a clause, bool (n_items,)."""
+        if items is None:
+            items = np.ones(self.models.n_items, dtype=bool)
+        matches = self._matches(clause, items)
+        return items & ~matches if clause.excluded else matches
+
+    def has_match(self, clause: Clause, tried: np.ndarray | None) -> bool:
+        """Return whether any item of the catalog meets a clause. tried: items that do not."""
+        return tried is not None and bool(self.matches(clause, None).any())
+
+    def _matches(self, clause: Clause, items: np.ndarray) -> np.ndarray:
         """Return which of these items match a clause, its minus aside, bool (n_items,)."""
         if not clause.field:
             return self._in_texts(clause, items, None)
@@ -78,7 +90,7 @@ class _ConditionReader:
             return self._in_texts(clause, items, self._searched.index(column.stored))
         # The column is not searched: test its cells.
         is_match = _cell_test(clause, column, self.models.analyzer)
-        matches = self.catalog.column_cells(column.stored).holds(is_match, items)
+        matches = self.catalog.values.cells(column.stored).holds(is_match, items)
         if column.stored in self.catalog.varying:
             for row, cell in self.catalog.variants([column.stored]):
                 matches[row] |= items[row] and cell is not None and is_match(cell)
@@ -92,7 +104,10 @@ class _ConditionReader:
         return self.catalog.catalog_columns.find(clause.field)
 
     def _in_texts(self, clause: Clause, items: np.ndarray, column: int | None) -> np.ndarray:
-        """Return which of these items match in the searched columns, or in one of them."""
+        """Return which of these items match in the searched columns, or in one of them.
+
+        column: the number of a searched column; None for all.
+        """
         index = self.models.words
         if clause.kind == "prefix":
             return self._with_prefix(clause.text, items, column)
@@ -103,6 +118,7 @@ class _ConditionReader:
         candidates = self._with_all(terms, items)
         if len(terms) < 2 and column is None:
             return candidates
+        # A single character matches all words that contain it, and these have terms of their own.
         if any(len(term) == 1 and HAS_CJK(term) for term in terms):
             candidates = items
         return index.with_phrase(terms, candidates, column)
@@ -116,7 +132,9 @@ class _ConditionReader:
 
     def _with_all(self, terms: Sequence[str], items: np.ndarray) -> np.ndarray:
         """Return which of these items have all of these terms in any column, bool (n_items,)."""
-        mask = items & bool(terms)
+        if not terms:
+            return np.zeros_like(items)
+        mask = items.copy()
         for term in set(terms):
             has_term = np.zeros_like(mask)
             has_term[self.models.lexical_keys.postings(term)[0]] = True
@@ -163,9 +181,12 @@ def _entry_has(
 
 
 def _terms(entry: str, analyzer: Analyzer) -> tuple[str, ...]:
-    """Return the terms of a text; cached for short ones, which several conditions read."""
-    read = _cached_terms if len(entry) <= MAX_CACHED_TEXT else _cached_terms.__wrapped__
-    return read(entry, analyzer)
+    """Return the terms of a text. Those of short texts are cached: several conditions read the same
+    cells.
+    """
+    if len(entry) > MAX_CACHED_TEXT:
+        return _cached_terms.__wrapped__(entry, analyzer)
+    return _cached_terms(entry, analyzer)
 
 
 @lru_cache(maxsize=1 << 15)

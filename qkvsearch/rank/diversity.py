@@ -26,9 +26,11 @@ Similarity = Callable[[int], np.ndarray]
 
 def pool_size(k: int, diversity: float) -> int:
     """Return how many hits to rank to choose k diverse ones. Raises `QkvError` for too many."""
-    if diversity and k > MAX_DIVERSE:
+    if not diversity:
+        return k
+    if k > MAX_DIVERSE:
         raise QkvError(f"`diversity` is for the best {MAX_DIVERSE:,} hits, not for {k:,}")
-    return max(POOL, k) if diversity and k > 0 else k
+    return max(POOL, k) if k > 0 else k
 
 
 def diverse(ranking: Ranking, models: StoredModels, diversity: float, k: int) -> Ranking:
@@ -36,10 +38,10 @@ def diverse(ranking: Ranking, models: StoredModels, diversity: float, k: int) ->
     if not diversity:
         return ranking
     texts = models.dense_keys(models.main_head).vectors[ranking.positions].astype(np.float64)
-    # Where no preferences were learned, no item has an embedding.
-    factors, embeddings = models.implicit, np.zeros((len(texts), 1))
-    if factors is not None:
-        embeddings = np.asarray(factors.item_embeddings[ranking.positions], np.float64)
+    if models.implicit is None:  # no item has an embedding
+        embeddings = np.zeros((len(texts), 1))
+    else:
+        embeddings = models.implicit.item_embeddings[ranking.positions].astype(np.float64)
     return diversified(ranking, item_similarity(embeddings, texts), diversity, k)
 
 
@@ -65,11 +67,12 @@ def diversified(ranking: Ranking, similarity: Similarity, diversity: float, k: i
     added = np.zeros(len(ranking.head.scores))
     added[positions] = values - relevance[chosen]
     head = plus(ranking.head, DIVERSITY, added)
-    by_head, scores = head.by_names(positions), head.scores[positions].tolist()
-    hits = [
-        ranking[i]._replace(rank=rank, score=score, heads=heads)
-        for rank, (i, score, heads) in enumerate(zip(chosen, scores, by_head, strict=True), start=1)
-    ]
+    by_head = head.by_names(positions)
+    scores = head.scores[positions].tolist()
+    hits = []
+    for index, row in enumerate(chosen):
+        changed = {"rank": index + 1, "score": scores[index], "heads": by_head[index]}
+        hits.append(ranking[row]._replace(**changed))
     return replace(ranking, hits=hits, positions=positions, head=head)
 
 
@@ -87,6 +90,7 @@ def _one_by_one(
         chosen.append(best)
         values.append(float(worth[best]))
         left[best] = False
+        # To the most similar of those that are chosen.
         nearest = np.maximum(nearest, similarity(best))
     return chosen, np.array(values)
 

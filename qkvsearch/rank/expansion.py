@@ -34,15 +34,19 @@ from qkvsearch.text.spelling import (
 
 # Shorter capitalized words are names rather than misspellings.
 MIN_NAME = 6
-# The weights of a completion, of a synonym, and of a compound or a part of one, beside the word as
-# it was typed.
+# The weights of other words beside the word as it was typed: of a completion, of a synonym, and of
+# a compound or a part of one.
 COMPLETED, SYNONYM, COMPOUND = 0.8, 0.8, 0.6
-# Longer words are no initials. Written with full stops in an item, they count twice.
-MAX_INITIALS, DOTTED = 4, 2.0
+# Longer words are no initials.
+MAX_INITIALS = 4
+# The weight of initials that an item writes with full stops.
+DOTTED = 2.0
 # The words that `word*` is looked up by.
 MAX_EXPANSION = 50
-# The words that an unfinished word is completed to, and those of them whose meaning counts.
-MAX_COMPLETIONS, MAX_MEANINGS = 50, 5
+# The words that an unfinished word is completed to.
+MAX_COMPLETIONS = 50
+# The most likely of them, whose mean is the meaning of the unfinished word.
+MAX_MEANINGS = 5
 # A long query is prose, which is seldom mistyped: only so many unknown words are corrected.
 MAX_CORRECTED = 6
 # The sizes of the caches. A correction compares a word with many, so it is worth caching.
@@ -53,15 +57,16 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True)
 class Change:
-    """A word that is read as another.
+    """A word that is read as another."""
 
-    kind: "spelling", "blank" for two words run together, "prefix" for a completion, "synonym", or
-    "compound" for the parts of one.
-    """
-
+    # The word as typed.
     typed: str
+    # The word, or words, that it is read as.
     read: str
+    # How much it counts beside a word that is read as typed.
     weight: float
+    # "spelling", "blank" for two words run together, "prefix" for a completion, "synonym", or
+    # "compound" for the parts of one.
     kind: str
 
     @property
@@ -83,18 +88,7 @@ class Change:
 
 
 class Lexicon:
-    """What the words of queries mean to a build. Queries share words, so results are cached.
-
-    is_spelled(word): whether a text has a word in this spelling, or an item is named so.
-    corrected(token, typed): the `Change` of a word that no item has in this spelling; None where
-    there is nothing better; see `_Corrector`.
-    completions(prefix): the words that begin with a prefix, each in one form, the most frequent
-    first, with its share of the items of all.
-    prefix_words(prefix): the most frequent words that begin with a prefix, and how many do.
-    meaning(prefix, head): the mean (d,) of a prefix's completions in a dense head, weighted by
-    shares.
-    term(token): a word with its compounds, its related words and its synonyms; see `_Expander`.
-    """
+    """What the words of queries mean to a build. Queries share words, so results are cached."""
 
     def __init__(self, models: StoredModels) -> None:
         self.models = models
@@ -112,11 +106,18 @@ class Lexicon:
             vectors = models.encoder(head).encode_many(words)
             return np.asarray(np.array(shares, vectors.dtype) @ vectors)
 
+        # is_spelled(word): whether a text has a word in this spelling, or an item is named so.
         self.is_spelled = cached_by_word(is_spelled, CACHED_WORDS)
+        # corrected(token, typed): see `_Corrector.correct`.
         self.corrected = cached_by_word(_Corrector(models, self.synonyms).correct, CACHED_CHANGES)
+        # completions(prefix): see `_Completer.completions`.
         self.completions = completions
+        # prefix_words(prefix): the most frequent words that begin with a prefix, and how many do.
         self.prefix_words = cached_by_word(prefix_words, CACHED_CHANGES)
+        # meaning(prefix, head): the mean (d,) of a prefix's completions in a dense head, weighted
+        # by their shares.
         self.meaning = cached_by_word(meaning, CACHED_MEANINGS)
+        # term(token): see `_Expander.term`.
         self.term = cached_by_word(_Expander(models, self.synonyms).term, CACHED_WORDS)
 
     def changes(self, text: str, is_typing: bool) -> list[tuple[Span, Change]]:
@@ -135,17 +136,22 @@ class Lexicon:
         folded = (tokens[i] for i in looked_up)
         if not is_typing and all(self.corrected(token, token.text) is None for token in folded):
             return []
-        spans, changes = self.models.analyzer.token_spans(text), []
+        spans = self.models.analyzer.token_spans(text)
+        changes = []
         for i in looked_up:
             start, end = spans[i]
-            is_last = is_typing and end == len(text)
-            change = (self.completed if is_last else self.corrected)(tokens[i], text[start:end])
+            is_unfinished = is_typing and end == len(text)
+            change_of = self.completed if is_unfinished else self.corrected
+            change = change_of(tokens[i], text[start:end])
             if change is not None:
                 changes.append(((start, end), change))
         return changes
 
     def completed(self, token: Token, typed: str) -> Change | None:
-        """Return an unfinished word completed or else corrected; None for a word of the catalog."""
+        """Return the most frequent word that an unfinished word begins, or else its correction.
+
+        Return None for a word of the catalog, and where there is neither.
+        """
         if n_with_word(self.models, token.text):
             return None
         if completions := self.completions(token.text):
@@ -224,15 +230,22 @@ class _Completer:
     models: StoredModels
 
     def completions(self, prefix: str) -> list[tuple[str, float]]:
-        keys, counts = self.models.lexical_keys, {}
-        forms: dict[tuple[str, ...], str] = {}
+        """Return the words that begin with a prefix, the most frequent first, each in one form.
+
+        With each goes its share of the items that have any of them.
+        """
+        n_with = self.models.lexical_keys.n_with
+        counts: dict[str, int] = {}
+        # The first word of each form: "knot" stands for "knots".
+        first_words: dict[tuple[str, ...], str] = {}
         for word in self.models.words.words_with_prefix(prefix):
             terms = tuple(token.term for token in self.models.analyzer.tokens(fold(word)))
-            if forms.setdefault(terms, word) == word:
-                counts[word] = min(map(keys.n_with, terms), default=0)
+            if first_words.setdefault(terms, word) == word:
+                counts[word] = min(map(n_with, terms), default=0)
         total = sum(counts.values())
-        best = sorted((word for word in counts if counts[word]), key=lambda word: -counts[word])
-        return [(word, counts[word] / total) for word in best[:MAX_COMPLETIONS]]
+        found = [word for word in counts if counts[word]]
+        most_frequent = sorted(found, key=lambda word: -counts[word])[:MAX_COMPLETIONS]
+        return [(word, counts[word] / total) for word in most_frequent]
 
 
 @dataclass(frozen=True)
@@ -241,27 +254,46 @@ class _Corrector:
     synonyms: Synonyms
 
     def correct(self, token: Token, typed: str) -> Change | None:
-        index, word = self.models.words, token.text
+        """Return the change of a word that no item has in this spelling.
+
+        Return None where there is nothing better. typed: the word with its capitals.
+        """
+        word = token.text
         if not word.isalpha() or HAS_CJK(word) or len(word) > MAX_TERM:
             return None
-        language = self.models.analyzer.language
+        # Items may have the word in another form, such as the plural.
         is_known = any(map(self.models.lexical_keys.has, (token.term, *token.variants)))
-        if not is_known:
-            if others := list(filter(self._n_with, self.synonyms.of(word))):
-                return Change(typed, others[0], SYNONYM, "synonym")
-            if parts := split_compound(word, index.spellings, language):
-                return Change(typed, " ".join(parts), COMPOUND, "compound")
-            parts = split_in_two(word, index.has, shortest=1)
-            if parts and self._are_neighbours(*parts):
-                return Change(typed, " ".join(parts), ERROR_PENALTY, "blank")
+        change = None if is_known else self._replaced(word, typed)
+        return change or self._respelled(token, typed, is_known)
+
+    def _replaced(self, word: str, typed: str) -> Change | None:
+        """Return a word that is spelled correctly as a synonym, or as words that it is made of."""
+        index = self.models.words
+        known_synonyms = list(filter(self._n_with, self.synonyms.of(word)))
+        if known_synonyms:
+            return Change(typed, known_synonyms[0], SYNONYM, "synonym")
+        parts = split_compound(word, index.spellings, self.models.analyzer.language)
+        if parts:
+            return Change(typed, " ".join(parts), COMPOUND, "compound")
+        parts = split_in_two(word, index.has, shortest=1)
+        if parts and self._are_neighbours(*parts):
+            return Change(typed, " ".join(parts), ERROR_PENALTY, "blank")
+        return None
+
+    def _respelled(self, token: Token, typed: str, is_known: bool) -> Change | None:
+        """Return a misspelled word as the word, or the two words, that are most likely meant."""
+        word, language = token.text, self.models.analyzer.language
         if typed[0].isupper() and len(word) < MIN_NAME:
             return None
+        # The dictionary takes long to load. Where it is not, it is asked last.
         if is_dictionary_loaded() and is_in_dictionary(typed, language):
             return None
+        similar = near_words(word, self.models.words.by_letters.candidates(word))
         # Another form of a word of the catalog is no misspelling.
-        similar = near_words(word, index.by_letters.candidates(word))
         near = [pair for pair in similar if self._term(pair[0]) != token.term]
-        two = None if near or is_known else split_in_two(word, lambda part: self._n_with(part) > 0)
+        two = None
+        if not near and not is_known:
+            two = split_in_two(word, lambda part: self._n_with(part) > 0)
         if not (near or two) or is_in_dictionary(typed, language):
             return None
         if two:
@@ -270,13 +302,15 @@ class _Corrector:
         return Change(typed, best, ERROR_PENALTY**n_errors, "spelling")
 
     def _are_neighbours(self, *words: str) -> bool:
-        """Return whether an item has these words one behind the other, as in Spider-Man; not two
-        words that only join others.
+        """Return whether an item has these words one behind the other, as in Spider-Man.
+
+        Stop words alone are no neighbours: they stand beside each other everywhere.
         """
         tokens = [token for word in words for token in self.models.analyzer.tokens(word)]
         if all(token.is_stop_word for token in tokens):
             return False
-        terms, has_all = [token.term for token in tokens], np.ones(self.models.n_items, dtype=bool)
+        terms = [token.term for token in tokens]
+        has_all = np.ones(self.models.n_items, dtype=bool)
         for term in terms:
             has_term = np.zeros_like(has_all)
             has_term[self.models.lexical_keys.postings(term)[0]] = True
@@ -296,9 +330,15 @@ class _Expander:
     synonyms: Synonyms
 
     def term(self, token: Token) -> QueryTerm:
+        """Return a word with its initials, compounds, related words and synonyms."""
         pause()
-        others = [*self._initials(token), *self._compounds(token), *self._related(token)]
-        return QueryTerm.of(token).also([*others, *self.synonyms.of_one_word(token)])
+        others = [
+            *self._initials(token),
+            *self._compounds(token),
+            *self._related(token),
+            *self.synonyms.of_one_word(token),
+        ]
+        return QueryTerm.of(token).also(others)
 
     def _initials(self, token: Token) -> Iterator[Expansion]:
         """Yield the word as initials with full stops: E.T. is no French "et"."""

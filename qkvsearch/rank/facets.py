@@ -35,7 +35,7 @@ def facets(catalog: StoredCatalog, columns: Sequence[StoredColumn], matches: np.
 
 
 def _counted(catalog: StoredCatalog, column: StoredColumn, matches: np.ndarray) -> dict[str, int]:
-    cells = catalog.column_cells(column.stored)
+    cells = catalog.values.cells(column.stored)
     counts = cells.counts(matches)
     if column.type == "number":
         return _numbers(counts, is_whole(cells.distinct), unit_of(catalog, column))

@@ -8,7 +8,7 @@ from typing import Any
 
 from qkvsearch._utils.validation import is_number, require
 from qkvsearch.errors import QkvError
-from qkvsearch.heads.stored_log import Histories
+from qkvsearch.heads.histories import Histories
 from qkvsearch.models.user_history import NOW, Interaction
 from qkvsearch.rank.candidates import id_list, positions_of
 from qkvsearch.tables.ids import id_text

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 import numpy as np
 
 from qkvsearch._utils.caching import cached_property
-from qkvsearch.heads.stored_log import Histories, LogComponent, UsersOfItem
+from qkvsearch.heads.histories import Histories
+from qkvsearch.heads.stored_log import LogComponent, UsersOfItem
 from qkvsearch.models.user_history import Interaction, latest_records
 from qkvsearch.store import StoredCatalog
 from qkvsearch.store.records.build_records import Row
@@ -132,7 +133,7 @@ class ItemUsers:
     @cached_property
     def _recorded(self) -> dict[int, dict[str, list[Interaction]]]:
         """The new interactions by item and by user, oldest first."""
-        records = self.catalog.records
+        records = self.models.snapshot.records
         pairs = zip(self.items, self.rows, strict=True)
         return {item: records.by_user_of(item, rows) for item, rows in pairs}
 
@@ -140,7 +141,7 @@ class ItemUsers:
     def _built(self) -> dict[str, int]:
         """The rows of the recorded users that are in the build."""
         recorded = self._recorded.values()
-        return self.catalog.find_users({user for users in recorded for user in users})
+        return self.catalog.users.find({user for users in recorded for user in users})
 
     @cached_property
     def _in_log(self) -> Mapping[int, UsersOfItem]:

@@ -103,7 +103,7 @@ OPTIONS = {
     ),
     "recent": Option(
         float,
-        "Weigh recent interactions more: one counts half for every N that came after it.",
+        "Weigh recent interactions more: one counts half as much after N later ones.",
         minimum=1,
     ),
     "damping": Option(

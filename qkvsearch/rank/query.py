@@ -6,7 +6,6 @@ import re
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
 
 import numpy as np
 
@@ -15,6 +14,7 @@ from qkvsearch._utils.folding import fold
 from qkvsearch.heads.answerability import WordStatistics
 from qkvsearch.heads.bm25 import Expansion, QueryTerm
 from qkvsearch.heads.codes import QueryCodes
+from qkvsearch.heads.lookup import Label, Lookup, UnfinishedWord
 from qkvsearch.heads.stored_models import StoredModels
 from qkvsearch.rank.conditions import Conditions
 from qkvsearch.rank.expansion import COMPLETED, MAX_CORRECTED, Change, Lexicon, Span, with_changes
@@ -23,71 +23,70 @@ from qkvsearch.store import StoredCatalog
 from qkvsearch.text.analysis import Analyzer, Token, resolve_code
 from qkvsearch.text.languages import ABOUT, KINDS
 
-# The words of a query that are looked up in other ways than as they are, and the words of synonyms
-# that are looked up beside them.
-MAX_EXPANDED = MAX_SYNONYM_WORDS = 100
-# The weight of words that name the kind of a thing: those before an "about", if they are few, and
-# those that the name of the id column has ("movie" and "film" for `movieId`).
-KIND_WEIGHT, MAX_KIND_WORDS = 0.3, 2
+# Only so many words of a query are looked up in other forms than their own.
+MAX_EXPANDED = 100
+# Only so many words of synonyms are looked up beside them.
+MAX_SYNONYM_WORDS = 100
+# The weight of words that name the kind of a thing. In "a story about boxing" it is "story"; in a
+# catalog whose id column is `movieId`, "movie" and "film".
+KIND_WEIGHT = 0.3
+# More words before an "about" tell more than a kind.
+MAX_KIND_WORDS = 2
 # A phrase of stop words matters where at most this share of the items has it.
 MAX_PHRASE_SHARE = 0.05
 
-# The name of a word in reasons, and its weight.
-Label = tuple[Any, float]
+
+@dataclass(frozen=True)
+class TypedQuery:
+    """What was typed."""
+
+    # The text of the search box.
+    text: str
+    # Its text and its operators.
+    clauses: Sequence[Clause]
+    # How many operators were typed beyond the `MAX_OPERATORS` that count.
+    n_ignored: int
+
+
+@dataclass(frozen=True)
+class Understood:
+    """What was understood."""
+
+    # What is searched for: the corrected text, without conditions on columns that search does not
+    # read.
+    text: str
+    # The words that are read as others.
+    changes: Sequence[Change]
+    # What the operators demand of an item.
+    conditions: Conditions
+    # The items that a text of stop words alone may mean, bool (n_items,); None for any other text.
+    stop_words_mask: np.ndarray | None
 
 
 @dataclass(frozen=True)
 class Query:
-    """A query as the heads of a build read it.
+    """A query as a build reads it."""
 
-    typed: as the user typed it. clauses: its text and its operators, without n_ignored further
-    operators. conditions: what the operators demand of an item. text: what the heads read: the
-    corrected text without conditions on columns that search does not read. changes: the words that
-    are read as others. tokens: the words of the lexical head, without stop words unless there are
-    no others; words: what the catalog has of them. terms: each token with all forms that it is
-    looked up by, and words of synonyms. has_more_synonyms: whether there are more of them than are
-    looked up. codes: the ids and other codes of items in the text. labels: by changed or boosted
-    word, folded, its name in reasons and its weight. completions: the words that the last word may
-    become while the user types it, with the likelihood of each; last_prefix: its beginning as
-    typed; unfinished: the word that it is read as until then, "" if it is a whole word.
-    stop_words_mask: for a text of stop words alone, bool (n_items,), the items that it may mean;
-    None for any other text.
-    """
-
-    typed: str
-    clauses: Sequence[Clause]
-    n_ignored: int
-    conditions: Conditions
-    text: str
-    changes: Sequence[Change]
-    tokens: Sequence[Token]
-    words: WordStatistics
-    terms: Sequence[QueryTerm]
-    has_more_synonyms: bool
-    codes: QueryCodes
-    labels: Mapping[str, Label]
-    completions: Sequence[tuple[str, float]]
-    last_prefix: str
-    unfinished: str
-    stop_words_mask: np.ndarray | None
+    typed: TypedQuery
+    understood: Understood
+    lookup: Lookup
 
     @property
-    def certainty(self) -> float:
-        """How likely, from 0 to 1, the user means the words that are read, where the last one is
-        unfinished: the weight of the dense heads.
-        """
-        if not self.unfinished:
-            return 1.0
-        return 1 - (1 - self.completions[0][1]) / len(self.tokens)
+    def has_text(self) -> bool:
+        """Whether it is more than conditions."""
+        return bool(self.understood.text.strip())
 
-    def label(self, word: Any) -> Label:
-        """Return the name of a word in reasons, and its weight."""
-        return self.labels.get(fold(str(word)), (word, 1.0))
+    @property
+    def is_too_common(self) -> bool:
+        """Whether it consists of stop words, and no item is meant by them."""
+        mask = self.understood.stop_words_mask
+        return mask is not None and not mask.any()
 
     def mask(self, mask: np.ndarray, anyway: bool = False) -> np.ndarray:
         """Return the items of `mask` that may be ranked. With `anyway`, stop words may rank all."""
-        mask = self.conditions.apply(mask)
-        return mask if anyway or self.stop_words_mask is None else mask & self.stop_words_mask
+        mask = self.understood.conditions.apply(mask)
+        stop_words_mask = self.understood.stop_words_mask
+        return mask if anyway or stop_words_mask is None else mask & stop_words_mask
 
 
 @dataclass(frozen=True)
@@ -101,53 +100,54 @@ class QueryReader:
     def read(self, typed: str, is_typing: bool = False) -> Query:
         """Read a query. is_typing: whether the user is still typing the last word."""
         clauses, n_ignored = parse_query(typed, self.catalog.catalog_columns.has)
-        conditions = Conditions.of(clauses, self.models, self.catalog)
         texts, changes = self._corrected(clauses, is_typing)
         text = " ".join(part for part, _ in texts)
-        all_tokens = self.models.analyzer.tokens(text)
-        tokens = self.models.analyzer.query_tokens(text)
-        tokens = resolve_code(tokens, self.models.lexical_keys.has)
-
-        last = tokens[-1].text if is_typing and tokens else ""
-        typed_prefixes = [fold(clause.text) for clause in clauses if clause.kind == "prefix"]
-        completed = {fold(c.read): fold(c.typed) for c in changes if c.kind == "prefix"}
-        prefixes = {word: word for word in [*typed_prefixes, last] if word} | completed
-        last_prefix = prefixes.get(last, "")
-        completions = self.lexicon.completions(last_prefix) if last else []
-
-        kinds = _kind_words(all_tokens, self.models.analyzer, self._kinds)
-        labels = self._labels(texts, changes, kinds)
-        expansions = {
-            word: self._completed(prefix, word == last, completions, prefix != word)
-            for word, prefix in prefixes.items()
-        }
-        terms = [
-            self._term(token, i < MAX_EXPANDED, expansions.get(token.text, ()), labels)
-            for i, token in enumerate(tokens)
-        ]
-        synonyms = list(islice(self.lexicon.synonyms.of_several_words(text), MAX_SYNONYM_WORDS + 1))
-        # A word after a field is a condition, however common it is: `country:IT`.
-        has_field = any(clause.field for _, clause in texts)
-        is_stop_words = bool(all_tokens) and all(token.is_stop_word for token in all_tokens)
-        return Query(
-            typed=typed,
-            clauses=clauses,
-            n_ignored=n_ignored,
-            conditions=conditions,
+        tokens = self.models.analyzer.tokens(text)
+        understood = Understood(
             text=text,
             changes=changes,
+            conditions=Conditions.of(clauses, self.models, self.catalog),
+            stop_words_mask=self._stop_words_mask(text, tokens, texts),
+        )
+        kinds = _kind_words(tokens, self.models.analyzer, self._kinds)
+        labels = self._labels(texts, changes, kinds)
+        return Query(
+            typed=TypedQuery(typed, clauses, n_ignored),
+            understood=understood,
+            lookup=self._lookup(text, clauses, changes, labels, is_typing),
+        )
+
+    def _lookup(
+        self,
+        text: str,
+        clauses: Sequence[Clause],
+        changes: Sequence[Change],
+        labels: Mapping[str, Label],
+        is_typing: bool,
+    ) -> Lookup:
+        """Return how the corrected text is looked up."""
+        tokens = self.models.analyzer.query_tokens(text)
+        tokens = resolve_code(tokens, self.models.lexical_keys.has)
+        last = tokens[-1].text if is_typing and tokens else ""
+        beginnings = _beginnings(clauses, changes, last)
+        completions = self.lexicon.completions(beginnings[last]) if last else []
+        expansions = self._by_beginning(beginnings, last, completions)
+        terms = []
+        for i, token in enumerate(tokens):
+            completed = expansions.get(token.text, ())
+            terms.append(self._term(token, i < MAX_EXPANDED, completed, labels))
+        synonyms = list(islice(self.lexicon.synonyms.of_several_words(text), MAX_SYNONYM_WORDS + 1))
+        unfinished = None
+        if len(completions) > 1 and beginnings[last] != last:
+            unfinished = UnfinishedWord(last, beginnings[last], completions)
+        return Lookup(
             tokens=tokens,
             words=WordStatistics.of(self.models.lexical_keys, tokens),
             terms=[*terms, *synonyms[:MAX_SYNONYM_WORDS]],
             has_more_synonyms=len(synonyms) > MAX_SYNONYM_WORDS,
             codes=QueryCodes.of(text, self.models),
             labels=labels,
-            completions=completions,
-            last_prefix=last_prefix,
-            unfinished=last if len(completions) > 1 and last in completed else "",
-            stop_words_mask=(
-                self._titled(text, all_tokens) if is_stop_words and not has_field else None
-            ),
+            unfinished=unfinished,
         )
 
     @cached_property
@@ -184,17 +184,28 @@ class QueryReader:
             changes += [change for _, change in changed]
         return texts, changes
 
-    def _completed(
-        self,
-        prefix: str,
-        is_last: bool,
-        completions: Sequence[tuple[str, float]],
-        is_completed: bool,
-    ) -> list[Expansion]:
-        """Return the words that begin with a prefix, as other ways to find the word."""
-        # An unfinished word may become each of them as well as the one that it is read as.
-        weight = 1.0 if is_last and is_completed else COMPLETED
-        words = [w for w, _ in completions] if is_last else self.lexicon.prefix_words(prefix)[0]
+    def _by_beginning(
+        self, beginnings: Mapping[str, str], last: str, completions: Sequence[tuple[str, float]]
+    ) -> dict[str, list[Expansion]]:
+        """Return what each word of `_beginnings` is looked up by, beside itself.
+
+        last: the last word while it is typed, "" otherwise. completions: of that word.
+        """
+        expansions = {}
+        for word, beginning in beginnings.items():
+            if word != last:  # it was typed as word*
+                words, _ = self.lexicon.prefix_words(beginning)
+                expansions[word] = self._expansions(words, COMPLETED)
+                continue
+            # An unfinished word may become each of its completions as well as the one that it is
+            # read as. A word of the catalog is more likely meant as it is.
+            is_whole = beginning == word
+            words = [completion for completion, _ in completions]
+            expansions[word] = self._expansions(words, COMPLETED if is_whole else 1.0)
+        return expansions
+
+    def _expansions(self, words: Sequence[str], weight: float) -> list[Expansion]:
+        """Return the words as other ways to find one."""
         tokens_of = self.models.analyzer.tokens
         return [Expansion(t.term, word, weight) for word in words for t in tokens_of(word)]
 
@@ -217,58 +228,98 @@ class QueryReader:
     def _labels(
         self, texts: Sequence[tuple[str, Clause]], changes: Sequence[Change], kinds: Sequence[str]
     ) -> dict[str, Label]:
-        labels: dict[str, Label] = {kind: (f"{kind} ×{KIND_WEIGHT}", KIND_WEIGHT) for kind in kinds}
+        """Return the labels of words that name a kind, are boosted, or are read as others."""
+        labels = {kind: Label(f"{kind} ×{KIND_WEIGHT}", KIND_WEIGHT) for kind in kinds}
         tokens_of = self.models.analyzer.tokens
         for text, clause in texts:
             if clause.boost != 1:
                 for token in tokens_of(text):
-                    labels[token.text] = (f"{token.text} ×{clause.boost:g}", clause.boost)
+                    labels[token.text] = Label(f"{token.text} ×{clause.boost:g}", clause.boost)
         for change in changes:
             for token in tokens_of(change.read):
-                _, boost = labels.get(token.text, ("", 1.0))
-                labels[token.text] = (change.label, boost * change.weight)
+                boost = labels[token.text].boost if token.text in labels else 1.0
+                labels[token.text] = Label(change.label, boost * change.weight)
         return labels
 
+    def _stop_words_mask(
+        self, text: str, tokens: Sequence[Token], texts: Sequence[tuple[str, Clause]]
+    ) -> np.ndarray | None:
+        """Return the items that a text of stop words alone may mean; None for any other text."""
+        # A word after a field is a condition, however common it is: `country:IT`.
+        has_field = any(clause.field for _, clause in texts)
+        if has_field or not tokens or not all(token.is_stop_word for token in tokens):
+            return None
+        return self._titled(text, tokens)
+
     def _titled(self, text: str, tokens: Sequence[Token]) -> np.ndarray:
-        """Return which items a text of stop words may mean, bool (n_items,): those with this title,
-        or else a title that begins with its several words, or else those that have it as a phrase,
-        if they are few.
+        """Return which items a text of stop words may mean, bool (n_items,).
+
+        They are the items with this title. Where there are none, they are those whose title begins
+        with it, if it has several words. Where there are none either, they are those that have it
+        as a phrase, if they are few.
         """
-        typed, mask = fold(" ".join(text.split())), np.zeros(self.models.n_items, dtype=bool)
+        typed = fold(" ".join(text.split()))
         titles = list(self._titles_of([token.text for token in tokens]))
-        same = [i for i, title in titles if title == typed]
-        longer = [i for i, title in titles if title.startswith((f"{typed} ", f"{typed},"))]
-        mask[same or (longer if len(tokens) > 1 else [])] = True
-        if mask.any():
+        rows = [row for row, title in titles if title == typed]
+        if not rows and len(tokens) > 1:
+            beginnings = (f"{typed} ", f"{typed},")
+            rows = [row for row, title in titles if title.startswith(beginnings)]
+        mask = np.zeros(self.models.n_items, dtype=bool)
+        if rows:
+            mask[rows] = True
             return mask
-        phrase = Clause(text, "phrase")
-        mask = Conditions.of([phrase], self.models, self.catalog).apply(~mask)
-        return mask if mask.mean() <= MAX_PHRASE_SHARE else np.zeros_like(mask)
+        phrase = Conditions.of([Clause(text, "phrase")], self.models, self.catalog)
+        has_phrase = phrase.apply(~mask)
+        return has_phrase if has_phrase.mean() <= MAX_PHRASE_SHARE else mask
 
     def _titles_of(self, words: list[str]) -> Iterator[tuple[int, str]]:
         """Yield row number and folded title of the items whose title is one word, or begins with
         several.
         """
-        index, columns = self.models.words, self.models.snapshot.facts["text_columns"]
-        if columns[:1] != ["title"]:
-            yield from ((i, fold(str(title))) for i, title in self.catalog.column("title"))
+        searched = self.models.snapshot.facts["text_columns"]
+        if searched[:1] != ["title"]:
+            # Only the words of the first searched column are found without reading all titles.
+            for row, title in self.catalog.column("title"):
+                yield row, fold(str(title))
             return
-        rows = np.flatnonzero(index.items_starting_with(words, is_whole=len(words) == 1))
+        has_title = self.models.words.items_starting_with(words, is_whole=len(words) == 1)
+        rows = np.flatnonzero(has_title)
         _, titles = self.catalog.names(rows)
         yield from zip(rows.tolist(), map(fold, titles), strict=True)
 
 
+def _beginnings(clauses: Sequence[Clause], changes: Sequence[Change], last: str) -> dict[str, str]:
+    """Return the words of a query that are looked up by words that begin alike, with the beginning.
+
+    These are the words of `word*`, the last word while it is typed, and words that were typed only
+    in part and are read as a completion. Only these differ from their beginnings. last: the last
+    word while it is typed, "" otherwise.
+
+    >>> _beginnings([Clause("bre", "prefix")], [Change("gui", "guitar", 1, "prefix")], "guitar")
+    {'bre': 'bre', 'guitar': 'gui'}
+    """
+    words = [fold(clause.text) for clause in clauses if clause.kind == "prefix"]
+    beginnings = {word: word for word in [*words, last] if word}
+    for change in changes:
+        if change.kind == "prefix":
+            beginnings[fold(change.read)] = fold(change.typed)
+    return beginnings
+
+
 def _kind_words(tokens: Sequence[Token], analyzer: Analyzer, kinds: Container[str]) -> list[str]:
-    """Return the words of a query that name a kind, beside others: those with a term of `kinds`,
-    and those before an "about", if they are few.
+    """Return the words of a query that name the kind of a thing, beside words that tell more.
+
+    A word names a kind if it has a term of `kinds`, or if it comes before an "about" and only a few
+    others do.
 
     >>> _kind_words(Analyzer().tokens("a story about boxing movies"), Analyzer(), {"movi"})
     ['story', 'movies']
     """
     words_for_about = ABOUT.get(analyzer.language, ())
     about = next((i for i, token in enumerate(tokens) if token.text in words_for_about), 0)
-    before = [token.text for token in tokens[:about] if not token.is_stop_word]
-    named = before if len(before) <= MAX_KIND_WORDS else []
+    named = [token.text for token in tokens[:about] if not token.is_stop_word]
+    if len(named) > MAX_KIND_WORDS:
+        named = []
     named += [token.text for token in tokens if token.term in kinds and token.text not in named]
     if all(token.is_stop_word or token.text in named for token in tokens):
         return []

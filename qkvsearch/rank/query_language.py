@@ -1,7 +1,7 @@
 """The language of a search box: "a phrase", -word, field:word, word*, word^2, text.
 
-Nothing is a syntax error: whatever is no operator is text. An item must match what has an operator;
-other words only affect the order.
+Nothing is a syntax error: whatever is no operator is text. An item must match what has an operator.
+All other words rank the results.
 """
 
 from __future__ import annotations
@@ -37,17 +37,21 @@ OPERATOR = re.compile(r"""(?<!\S)(?:-|[^\s"*^:]*["*^:])""")
 
 @dataclass(frozen=True)
 class Clause:
-    """A piece of a query. field: a column as typed. excluded: must not match. boost: how often."""
+    """A piece of a query."""
 
+    # The piece without its operators.
     text: str
     kind: Kind = "text"
+    # The name of a column, as typed; "" for all searched columns.
     field: str = ""
+    # Whether items must not match it.
     excluded: bool = False
+    # How many times it counts.
     boost: float = 1.0
 
     @property
     def is_condition(self) -> bool:
-        """Whether items must match it, or must not; text only affects the order."""
+        """Whether items must match it, or must not. All other text ranks the results."""
         return self.kind != "text" or self.excluded or bool(self.field)
 
     @property
@@ -57,15 +61,19 @@ class Clause:
 
     def __str__(self) -> str:
         """The clause as it can be typed."""
-        minus, field = "-" * self.excluded, f"{self.field}:" if self.field else ""
         text = {"phrase": f'"{self.text}"', "prefix": f"{self.text}*"}.get(self.kind, self.text)
-        return f"{minus}{field}{text}"
+        if self.field:
+            text = f"{self.field}:{text}"
+        if self.excluded:
+            text = f"-{text}"
+        return text
 
 
 class ParsedQuery(NamedTuple):
-    """The clauses of a query. n_ignored: the operators beyond `MAX_OPERATORS`."""
+    """The clauses of a query, in order."""
 
     clauses: list[Clause]
+    # How many operators beyond the first `MAX_OPERATORS` were left out.
     n_ignored: int = 0
 
 
@@ -84,7 +92,9 @@ def parse_query(query: str, is_field: Callable[[str], bool] = lambda name: False
     if SIGNS.isdisjoint(typed):
         return ParsedQuery(_text(query))
     clauses: list[Clause] = []
-    text_start = position = n_operators = 0
+    n_operators = 0
+    # Where the text begins that is in no clause yet, and how far the query is read.
+    text_start = position = 0
     while start := OPERATOR.search(typed, position):
         position = start.start()
         piece = PIECE.match(typed, position)
@@ -118,15 +128,23 @@ def _clause(piece: re.Match[str], is_field: Callable[[str], bool]) -> Clause | N
     field, word = piece["field"] or "", piece["word"]
     if field and not is_field(field):
         return None
-    kind: Kind = "text" if word else "phrase"
-    text = word or (piece["phrase"] or "").strip()
-    if piece["star"]:
-        kind = "prefix"
-    if not any(map(str.isalnum, text)) or (word and not (word[0].isalnum() or field)):
+    kind: Kind
+    if word:
+        text = word
+        kind = "prefix" if piece["star"] else "text"
+        if not word[0].isalnum() and not field:  # such as a smiley
+            return None
+    else:
+        text = (piece["phrase"] or "").strip()
+        kind = "phrase"
+    if not any(map(str.isalnum, text)):
         return None
-    boost = min(float(piece["boost"] or 1) or 1.0, MAX_BOOST)  # word^0 would score nothing
-    clause = Clause(text, kind, field, bool(piece["minus"]), boost)
-    return clause if clause.is_condition or boost != 1 else None
+    boost = float(piece["boost"] or 1)
+    if boost == 0:  # the word would score nothing
+        boost = 1.0
+    clause = Clause(text, kind, field, bool(piece["minus"]), min(boost, MAX_BOOST))
+    has_operator = clause.is_condition or clause.boost != 1
+    return clause if has_operator else None
 
 
 def _end_of_word(text: str, position: int) -> int:

@@ -33,26 +33,26 @@ MAX_DIGITS = 19
 def query_notes(query: Query, reader: QueryReader) -> list[str]:
     """Return the notes on a query for the user."""
     if not reader.models.snapshot.facts["text_columns"]:
-        return [] if query.codes.tokens else [NO_TEXTS]
+        return [] if query.lookup.codes.tokens else [NO_TEXTS]
     unknown = _unknown_words(query, reader)
     # A query none of whose words is in a text gets another note.
-    missing = unknown if len(unknown) < len({token.text for token in query.tokens}) else []
+    missing = unknown if len(unknown) < len({token.text for token in query.lookup.tokens}) else []
     hints = _unsearched(unknown, reader) if unknown else {}
-    is_common = query.stop_words_mask is not None and not query.stop_words_mask.any()
-    return [
-        *(change.note for change in query.changes if change.note),
-        *(hints.get(word) or f"No text has “{word}”." for word in missing),
-        *(hint for word, hint in hints.items() if word not in missing),
-        *([STOP_WORDS_ALONE] if is_common else []),
-        *query.conditions.notes,
-        *_suggestions(query, reader, missing),
-        *_ignored(query, reader),
-    ]
+    notes = [change.note for change in query.understood.changes if change.note]
+    notes += [hints.get(word) or f"No text has “{word}”." for word in missing]
+    notes += [hint for word, hint in hints.items() if word not in missing]
+    if query.is_too_common:
+        notes.append(STOP_WORDS_ALONE)
+    notes += query.understood.conditions.notes
+    notes += _suggestions(query, reader, missing)
+    notes += _ignored(query, reader)
+    return notes
 
 
 def _unsearched(unknown: Sequence[str], reader: QueryReader) -> dict[str, str]:
     """Return a note for each word that no text has but a column that is not searched has."""
-    searched, notes = reader.models.snapshot.facts["text_columns"], {}
+    searched = reader.models.snapshot.facts["text_columns"]
+    notes: dict[str, str] = {}
     columns = [
         column
         for column in reader.catalog.catalog_columns
@@ -61,13 +61,17 @@ def _unsearched(unknown: Sequence[str], reader: QueryReader) -> dict[str, str]:
     for word in unknown:
         form = fold(word)
         escaped = re.escape(form)
+        whole_word = re.compile(rf"{escaped}(?<!\w{escaped})(?!\w)")
         for column in columns:
             pause()
-            cells = reader.catalog.folded_cells(column.stored)
+            cells = reader.catalog.values.folded(column.stored)
             if cells is None:
                 notes[word] = f"No searched text has “{word}”."
-            elif form in cells and re.search(rf"{escaped}(?<!\w{escaped})(?!\w)", cells):
-                operator = f"{column.name}:{word} asks for it, and " * column.name.isidentifier()
+            # `in` is fast, and most columns do not have the word.
+            elif form in cells and whole_word.search(cells):
+                operator = ""
+                if column.name.isidentifier():
+                    operator = f"{column.name}:{word} asks for it, and "
                 notes[word] = (
                     f"No searched text has “{word}”, but column {column.name}, which is not "
                     f"searched, has: {operator}a build with `text_columns` searches it."
@@ -78,15 +82,15 @@ def _unsearched(unknown: Sequence[str], reader: QueryReader) -> dict[str, str]:
 
 def _unknown_words(query: Query, reader: QueryReader) -> list[str]:
     """Return the words of a short query that no searched text has."""
-    words = {token.text: token for token in query.tokens}
+    words = {token.text: token for token in query.lookup.tokens}
     if len(words) > MAX_WORDS:
         return []
     keys = reader.models.lexical_keys
     # Codes are no words, and conditions have notes of their own.
-    codes = " ".join(fold(token.text) for token in query.codes.tokens)
+    codes = " ".join(fold(token.text) for token in query.lookup.codes.tokens)
     noted = {
         fold(word)
-        for clause in query.clauses
+        for clause in query.typed.clauses
         if clause.is_condition
         for word in clause.text.split()
     }
@@ -101,41 +105,57 @@ def _unknown_words(query: Query, reader: QueryReader) -> list[str]:
 
 
 def _suggestions(query: Query, reader: QueryReader, missing: Sequence[str]) -> Iterator[str]:
-    """Suggest corrections of unmet conditions, names of columns, and numbers as conditions."""
-    columns = reader.catalog.catalog_columns
-    for clause in query.clauses if query.conditions.notes else ():
-        if clause.is_condition and not clause.excluded:
-            changes = reader.lexicon.changes(clause.text, False)
-            if changes:
-                corrected = replace(clause, text=with_changes(clause.text, changes))
-                yield f"Did you mean {corrected}?"
-    typed = dict.fromkeys(FIELD_TYPED.findall(query.typed)) if ":" in query.typed else {}
-    for name, word in islice(typed, MAX_FIELD_NAMES):
-        from difflib import get_close_matches
-
-        pause()
-        if not columns.has(name) and (near := get_close_matches(name, columns.names, 1)):
-            yield f"There is no column “{name}”. Did you mean {near[0]}:{word}?"
-    for word in filter(str.isdecimal, missing or [token.text for token in query.tokens[:1]]):
-        for column in columns:
+    """Suggest corrections of conditions that no item meets, existing names of columns, and numbers
+    as conditions on columns that have them.
+    """
+    if query.understood.conditions.notes:
+        yield from _corrected_conditions(query, reader)
+    if ":" in query.typed.text:
+        yield from _similar_columns(query, reader)
+    for word in missing or [token.text for token in query.lookup.tokens[:1]]:
+        if not word.isdecimal():
+            continue
+        for column in reader.catalog.catalog_columns:
             if column.type == "number" and _has_cell(reader, column.stored, word):
                 yield f"Did you mean {column.name}:{word}?"
+
+
+def _corrected_conditions(query: Query, reader: QueryReader) -> Iterator[str]:
+    for clause in query.typed.clauses:
+        if not clause.is_condition or clause.excluded:
+            continue
+        changes = reader.lexicon.changes(clause.text, False)
+        if changes:
+            corrected = replace(clause, text=with_changes(clause.text, changes))
+            yield f"Did you mean {corrected}?"
+
+
+def _similar_columns(query: Query, reader: QueryReader) -> Iterator[str]:
+    from difflib import get_close_matches
+
+    columns = reader.catalog.catalog_columns
+    typed = dict.fromkeys(FIELD_TYPED.findall(query.typed.text))
+    for name, word in islice(typed, MAX_FIELD_NAMES):
+        pause()
+        near = [] if columns.has(name) else get_close_matches(name, columns.names, 1)
+        if near:
+            yield f"There is no column “{name}”. Did you mean {near[0]}:{word}?"
 
 
 def _has_cell(reader: QueryReader, column: str, word: str) -> bool:
     if reader.models.lexical_keys.has(word) or len(word) > MAX_DIGITS:
         return False
-    return int(word) in reader.catalog.column_cells(column).distinct
+    return int(word) in reader.catalog.values.cells(column).distinct
 
 
 def _ignored(query: Query, reader: QueryReader) -> Iterator[str]:
     """Say which operators, synonyms and words of `word*` are not looked up."""
-    if n := query.n_ignored:
-        more = "{n} more {n:was|were} left out".format(n=Count(n))
-        yield f"Only the first {MAX_OPERATORS} operators count; {more}."
-    if query.has_more_synonyms:
+    if query.typed.n_ignored:
+        n = Count(query.typed.n_ignored)
+        yield f"Only the first {MAX_OPERATORS} operators count; {n} more {n:was|were} left out."
+    if query.lookup.has_more_synonyms:
         yield f"Only the first {MAX_SYNONYM_WORDS} words of synonyms count; more were left out."
-    for clause in query.clauses:
+    for clause in query.typed.clauses:
         if clause.kind == "prefix" and reader.is_read(clause):
             _, n_words = reader.lexicon.prefix_words(fold(clause.text))
             if n_words > MAX_EXPANSION:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 # Rows of items to their ids and titles.
 Names = Callable[[np.ndarray], tuple[Sequence[Id], Sequence[str]]]
-# The hits and reasons that Python and notebooks display; `to_records` returns all.
+# Python and notebooks display so many hits, with so many reasons each; `to_records` returns all.
 MAX_HITS, MAX_REASONS = 50, 3
 SCORE_DECIMALS = 4
 
@@ -38,27 +38,36 @@ FIRST = ("rank", "id", "title", "score", "weight", "match")
 
 
 class Hit(NamedTuple):
-    """One ranked item. `score` is before the softmax, `weight` after it. `match` is how well an
-    item answers a text: strong, good or weak. Fields that do not apply to the ranking are None.
-    fields: cells of the catalog by the names of the columns.
+    """One ranked item. Fields that do not apply to the ranking are None.
 
     >>> Hit(1, "a", "Red lamp", score=2.0, weight=0.5).title
     'Red lamp'
     """
 
+    # From 1.
     rank: int
     id: Id
     title: str
+    # Before the softmax.
     score: float
+    # After the softmax, over all candidates.
     weight: float
+    # What each head adds to the score.
     heads: dict[str, float] | None = None
     predicted_rating: float | None = None
+    # What the items of the history add to the score.
     because: list[dict[str, Any]] | None = None
+    # Whether the item was placed by its text, for want of interactions.
     cold: bool | None = None
+    # Whether a recommendation rests on too little.
     weak: bool | None = None
+    # How well the item answers a text: strong, good or weak.
     match: str | None = None
+    # The words that the lexical head matches, by column.
     matches: dict[str, list[str]] | None = None
+    # The passage of the longest text that answers best.
     snippet: str | None = None
+    # Cells of the catalog, by the names of the columns.
     fields: dict[str, Any] | None = None
 
     def to_dict(self) -> dict[str, Any]:
@@ -94,27 +103,32 @@ class Ranking(Sequence[Hit]):
     """Hits, best first. The weight of a hit is the softmax of score / temperature over
     `n_candidates` items.
 
-    columns: of the catalog, shown with each hit. annotations: the fields that `annotated` filled.
-    notes: for the user. query: as it was typed. corrections: the words of the query that were read
-    as others. facets: by column, how many of the matching items have each value. reasoning: turns
-    the parts of a score into reasons.
-
     >>> ranking = Ranking([Hit(1, "a", "Red lamp", 2.0, 0.5)], np.array([0]), 1.0, n_candidates=2)
     >>> ranking[0].title, len(ranking), ranking.to_records()[0]["weight"]
     ('Red lamp', 1, 0.5)
     """
 
     hits: Sequence[Hit]
+    # The rows of the hits in the build, int64 (n_hits,).
     positions: np.ndarray
     temperature: float
+    # How many items were ranked: those that the mask allows and the head knows anything about.
     n_candidates: int
+    # The scores of all items; None where no head knew the query.
     head: Scores | None = field(repr=False, default=None)
+    # Notes for the user.
     notes: Sequence[str] = ()
+    # The query as it was typed.
     query: str = ""
+    # The words of the query that were read as others.
     corrections: Sequence[dict[str, Any]] = ()
+    # By column, how many of the matching items have each value.
     facets: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    # Turns the parts of a score into reasons.
     reasoning: Reasoning = field(repr=False, default=WordReasons())
+    # The columns of the catalog that are shown with each hit.
     columns: Sequence[str] = ()
+    # The fields that `annotated` filled.
     annotations: Sequence[str] = ()
 
     def __len__(self) -> int:
@@ -141,14 +155,22 @@ class Ranking(Sequence[Hit]):
         return parts.ordered() if full else parts.listed()
 
     def reasons(self, index: int, parts: Components | None = None) -> list[Reason]:
-        """Return a few lines that add up to a hit's score. parts: the hit's, if computed."""
-        parts = self.parts(index) if parts is None else parts
+        """Return why a hit has its score, in a few lines that add up to it.
+
+        parts: of the hit, where they are computed already.
+        """
+        if parts is None:
+            parts = self.parts(index)
         return self.reasoning(int(self.positions[index]), parts)
 
     def annotated(self, **columns: Sequence[Any]) -> Ranking:
-        """Return the ranking with a field filled in: one value for each hit."""
-        fields = dict(zip(Hit._fields, zip(*self.hits, strict=True), strict=False)) | columns
-        hits = list(map(Hit._make, zip(*fields.values(), strict=True))) if self.hits else []
+        """Return the ranking with fields of the hits filled in: for each field, a value a hit."""
+        hits = []
+        if self.hits:
+            # Field by field: to replace fields of each hit would take several times as long.
+            fields = dict(zip(Hit._fields, zip(*self.hits, strict=True), strict=True))
+            rows = zip(*(fields | columns).values(), strict=True)
+            hits = list(map(Hit._make, rows))
         return replace(self, hits=hits, annotations=[*self.annotations, *columns])
 
     def page(self, offset: int) -> Ranking:
@@ -160,7 +182,10 @@ class Ranking(Sequence[Hit]):
         return replace(self, notes=[*notes, *self.notes]) if notes else self
 
     def envelope(self, hits: Sequence[dict[str, Any]] | None = None) -> dict[str, Any]:
-        """Return query, notes and hits as one object; hits: by default those of `to_records`."""
+        """Return the answer as one object: the query, the notes on it, and the hits.
+
+        hits: by default those of `to_records`.
+        """
         return {
             "query": self.query,
             "notes": list(self.notes),
@@ -175,8 +200,11 @@ class Ranking(Sequence[Hit]):
 
     @property
     def names(self) -> list[str]:
-        """The names of the fields in `to_records`, in order, and those that hits would have."""
-        names = [name for name in Hit._fields if name in (*FIRST[:5], "heads", *self.annotations)]
+        """The names of the fields in `to_records`, in order; without hits, of those they would
+        have.
+        """
+        own = {*FIRST[:5], "heads", *self.annotations}
+        names = [name for name in Hit._fields if name in own]
         first = [name for name in FIRST if name in names]
         others = [name for name in names if name not in (*FIRST, "fields")]
         return [*first, *map(own_key, self.columns), *others]
@@ -255,7 +283,9 @@ def as_text(ranking: Ranking) -> str:
         lines.append(
             f"{hit.rank:4}  {hit.score:8.{SCORE_DECIMALS}f}  {hit.match or '':6}  {_named(hit)}"
         )
-    return "\n".join([*lines, *["   …"] * (len(ranking) > MAX_HITS)])
+    if len(ranking) > MAX_HITS:
+        lines.append("   …")
+    return "\n".join(lines)
 
 
 def as_html(ranking: Ranking) -> str:
@@ -283,10 +313,10 @@ def _reasons(hit: Hit) -> str:
 
     Contributions end in their sum, the score, and those that are not named are one of them.
     """
+    if hit.because is None and hit.matches:
+        return "; ".join(f"{column}: {', '.join(words)}" for column, words in hit.matches.items())
     if hit.because:
         named = [(reason["title"], reason["contribution"]) for reason in hit.because]
-    elif hit.because is None and hit.matches:
-        return "; ".join(f"{column}: {', '.join(words)}" for column, words in hit.matches.items())
     else:
         named = list((hit.heads or {}).items())
     if not named:

@@ -20,33 +20,41 @@ import numpy as np
 from qkvsearch._utils.caching import cached_by_word, cached_property
 from qkvsearch._utils.folding import fold
 from qkvsearch._utils.shown_sums import adding_up, signed
+from qkvsearch.heads.dense_head import MEANING
+from qkvsearch.heads.lexical_head import LEXICAL
+from qkvsearch.heads.search_heads import HEADS
 from qkvsearch.scores.components import Components, Source
 from qkvsearch.terminal import shorten
 from qkvsearch.text.analysis import CJK, HAS_CJK, RUNS, Analyzer
 from qkvsearch.text.languages import stop_words
 
-# Limits chosen by eye, on both samples and on 9,742 films, with each encoder.
-# The lines that are shown add up to this share of all values, and are at most so many.
-SHARE, MAX_LINES = 0.8, 6
-# A pair of words is named if it adds at least this share of the query's word, where that word adds
-# at least this share of all values.
-PAIR_SHARE, WORD_SHARE, MAX_PAIRS = 0.25, 0.05, 2
-# The items of a group that are named, and the characters of a title among other words.
-MAX_NAMED, MAX_CHARACTERS = 2, 25
-# The names of heads, and of what is added to them, in reasons; all other heads compare meanings.
-KINDS: Mapping[str, str] = {
-    "lexical": "same word",
-    "token": "word by word",
-    "collaborative": "your taste",
+# The limits were chosen by eye, on both samples and on 9,742 films, with each encoder.
+
+# The lines that are shown add up to this share of all values.
+SHARE = 0.8
+# There are at most so many lines, beside one for the smaller ones.
+MAX_LINES = 6
+# A line names other words of the item only if it adds at least this share of all values.
+WORD_SHARE = 0.05
+# It names those that add at least this share of the line, and at most so many.
+PAIR_SHARE = 0.25
+MAX_PAIRS = 2
+# The items of a group that are named.
+MAX_NAMED = 2
+# The characters of a title among other words.
+MAX_CHARACTERS = 25
+# What is added to the scores of heads, in reasons. It differs between items.
+ADDED_TO_HEADS: Mapping[str, str] = {
     "popular": "most popular: number of users",
     "popularity": "for how popular it is",
     "diversity": "for the sake of diversity",
     "constant": "whatever the history is",
-    "beginning": "it begins as typed",
 }
-MEANING, SIMILAR_TO = "similar meaning", "similar meaning to"
+# The names of heads, and of what is added to them, in reasons; all other heads compare meanings.
+KINDS = {head.name: head.reason for head in HEADS} | dict(ADDED_TO_HEADS)
+SIMILAR_TO = f"{MEANING} to"
 # The heads whose parts without query and key differ between items.
-OF_ITEMS = ("popular", "popularity", "diversity", "constant", "beginning")
+OF_ITEMS = {*ADDED_TO_HEADS, *(head.name for head in HEADS if head.is_of_item)}
 AVERAGE_ITEM, OVERALL = "average item (subtracted)", "overall meaning"
 # What comes before an item of a history: whether the score without it is lower by what it adds.
 BECAUSE, TOGETHER_WITH = "because of", "together with"
@@ -73,7 +81,8 @@ class WordReasons:
 
     def __init__(self, text: str = "") -> None:
         self.text = text
-        self._names: dict[tuple[Source, bool], str] = {}  # all hits have the same words
+        # The name of each source of parts, computed once: all hits have the same words.
+        self._names: dict[tuple[Source, bool], str] = {}
 
     @cached_property
     def words(self) -> dict[str, None]:
@@ -98,42 +107,51 @@ class WordReasons:
         return name
 
     def _named(self, head: str, query: Any, is_whole_item: bool) -> str:
-        """Return the line that a part belongs to. is_whole_item: it is of no piece of the item."""
-        label, kind = str(query), KINDS.get(head, MEANING)
-        if query is None or is_whole_item:  # such as an item of a history
-            return kind
+        """Return the name of the line that a part belongs to: a word, or what its head compares.
+
+        head, query: as in `ScoreComponent`. is_whole_item: whether the part is of no piece of the
+        item, as an item of a history is.
+        """
+        if query is None or is_whole_item:
+            return KINDS.get(head, MEANING)
+        label = str(query)
         word = fold(label)
-        if ADDED.fullmatch(label) or not any(map(str.isalnum, word)) or word in self.unlisted:
+        has_letters = any(map(str.isalnum, word))
+        if ADDED.fullmatch(label) or not has_letters or word in self.unlisted:
             return OVERALL
         if word not in self.words and HAS_CJK(word):
+            # An encoder's token of Chinese is a piece of what was typed without blanks.
             return next((run for run in self.words if word in run), word)
         return word
 
 
 class _Lines:
-    """The parts of a score by the words of its query, a line for each word.
-
-    names: the word of each line, or the kind of head. values: what each line adds, float64.
-    """
+    """The parts of a score by the words of its query, a line for each word."""
 
     def __init__(self, parts: Components, name: Callable[[Source, bool], str]) -> None:
         self.parts = parts
         numbers: dict[str, int] = {}
-        line_of = [
-            -1 if is_constant else numbers.setdefault(name(source, key is None), len(numbers))
-            for source, key, is_constant in zip(
-                parts.sources, parts.first_keys, are_constant(parts), strict=True
-            )
-        ]
+        line_of: list[int] = []
+        for source, key, is_constant in zip(
+            parts.sources, parts.first_keys, are_constant(parts), strict=True
+        ):
+            if is_constant:
+                line_of.append(-1)
+            else:
+                line_of.append(numbers.setdefault(name(source, key is None), len(numbers)))
+        # The name of each line: a word, or what a head compares.
         self.names = list(numbers)
         # The line of each source, −1 for a constant.
         self.line_of = np.array(line_of, dtype=np.int64)
         in_line = self.line_of >= 0
+        # What each line adds, float64 (n_lines,).
         self.values = np.bincount(self.line_of[in_line], parts.sums[in_line], len(numbers))
 
     def text(self, line: int, threshold: float) -> str:
-        """Return the text of a line: a word, the kinds of heads, and if it adds at least
-        `threshold` the words of the item that it is paired with.
+        """Return the text of a line: a word, and what heads compare.
+
+        A line that adds at least `threshold` also names the words of the item that it is paired
+        with.
         """
         name, value = self.names[line], float(self.values[line])
         rows = np.flatnonzero(self.line_of == line)
@@ -142,36 +160,46 @@ class _Lines:
             return f"{name}, {key}"
         if name == OVERALL or key is None:
             return name
-        kinds: dict[str, float] = {}
+        by_kind = self._by_kind(rows)
+        pairs = self._pairs(name, rows, value) if abs(value) >= threshold else []
+        if list(by_kind) == [MEANING]:
+            text = f"{SIMILAR_TO} {name}"
+            return f"{text}: {', '.join(pairs)}" if pairs else text
+        words = ", ".join([name, *pairs])
+        if len(by_kind) == 1:
+            return f"{words}: {next(iter(by_kind))}"
+        shown = adding_up(list(by_kind.values()), value)
+        kinds = [f"{kind} {signed(added)}" for kind, added in zip(by_kind, shown, strict=True)]
+        return f"{words}: {', '.join(kinds)}"
+
+    def _by_kind(self, rows: np.ndarray) -> dict[str, float]:
+        """Return what these sources add, by what their heads compare, the largest first."""
+        sums: dict[str, float] = {}
         for row in rows.tolist():
             kind = KINDS.get(self.parts.sources[row].head, MEANING)
-            kinds[kind] = kinds.get(kind, 0.0) + float(self.parts.sums[row])
-        largest = sorted(kinds.items(), key=lambda pair: -abs(pair[1]))
-        shown = adding_up([added for _, added in largest], value)
-        by = ", ".join(
-            f"{kind} {signed(added)}" for (kind, _), added in zip(largest, shown, strict=True)
-        )
-        pairs = self._pairs(name, rows, value) if abs(value) >= threshold else []
-        if list(kinds) == [MEANING]:
-            return f"{SIMILAR_TO} {name}" + (f": {', '.join(pairs)}" if pairs else "")
-        return f"{', '.join([name, *pairs])}: {by if len(kinds) > 1 else largest[0][0]}"
+            sums[kind] = sums.get(kind, 0.0) + float(self.parts.sums[row])
+        return dict(sorted(sums.items(), key=lambda pair: -abs(pair[1])))
 
     def _pairs(self, word: str, rows: np.ndarray, value: float) -> list[str]:
         """Return the other words of the item that add a large share of a word's value."""
         names, values = self.parts.table(rows.tolist())
-        is_lexical = [self.parts.sources[row].head == "lexical" for row in rows.tolist()]
+        is_lexical = [self.parts.sources[row].head == LEXICAL.name for row in rows.tolist()]
         numbers: dict[str, int] = {}
         number_of = [numbers.setdefault(fold(str(name)), len(numbers)) for name in names]
         of_all = np.bincount(number_of, values.sum(axis=0))
         of_lexical = np.bincount(number_of, values[is_lexical].sum(axis=0))
-        keys, own_terms, pairs = list(numbers), terms(word), []
+        keys = list(numbers)
+        own_terms = terms(word)
+        pairs = []
         is_large = np.maximum(of_all / value, of_lexical / value) >= PAIR_SHARE
         for number in np.flatnonzero(is_large).tolist():
-            key, added = keys[number], 0.0
+            key = keys[number]
             if is_word(key) and not terms(key) & own_terms:
                 added = float(of_all[number])
             elif key not in word and terms(key) != own_terms:  # it matches as another word
                 added = float(of_lexical[number])
+            else:
+                continue
             if added / value >= PAIR_SHARE:
                 pairs.append((added, key))
         return [key for _, key in sorted(pairs, key=lambda pair: -abs(pair[0]))[:MAX_PAIRS]]
@@ -236,13 +264,18 @@ def n_for_share(values: Sequence[float] | np.ndarray) -> int:
 
 
 class KindsOfItems:
-    """The items of a history by kinds, such as genres. titles, kinds: of each item."""
+    """The items of a history by their kinds, such as genres.
+
+    titles: a title for each item. kinds: the kinds of each item, which may be several or none.
+    """
 
     def __init__(self, titles: Sequence[str], kinds: Sequence[Collection[str]]) -> None:
         self.titles = titles
         self.names = sorted({kind for of_item in kinds for kind in of_item})
         numbers = {name: number for number, name in enumerate(self.names)}
-        pairs = [(i, numbers[kind]) for i, of_item in enumerate(kinds) for kind in of_item]
+        pairs = []
+        for item, of_item in enumerate(kinds):
+            pairs += [(item, numbers[kind]) for kind in of_item]
         # One item and one of its kinds in each pair.
         self._items, self._kinds = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
 
@@ -256,20 +289,23 @@ class KindsOfItems:
         """Return a line for each item if few of them make up most of the sum. Otherwise return a
         line for each group of items of one kind; an item is in one group.
 
+        The first group is the kind that adds most, the next one the kind that adds most of the
+        rest.
+
         values: what each item adds, float64 (n_items,). which: the items that count, bool
-        (n_items,). The first group is the kind that adds most, the next one the kind that adds most
-        of the rest. Kinds in `first`, those of the recommended item, count twice. link: `BECAUSE`
-        or `TOGETHER_WITH`.
+        (n_items,). first: kinds that count twice, those of the recommended item. link: `BECAUSE` or
+        `TOGETHER_WITH`.
         """
-        values, left = np.where(which, values, 0.0), which.copy()
+        values = np.where(which, values, 0.0)
         if n_for_share(-np.sort(-np.abs(values))) <= MAX_LINES:
             return few(values.tolist(), lambda i: f"{link} {self.titles[i]}")
+        left = which.copy()
         weights = np.array([2 if name in first else 1 for name in self.names])
         groups: list[Reason] = []
-        while (
-            len(groups) < MAX_LINES - 1
-            and (kind := self._largest(values, left, weights)) is not None
-        ):
+        for _ in range(MAX_LINES - 1):
+            kind = self._largest(values, left, weights)
+            if kind is None:
+                break
             members = np.zeros_like(left)
             members[self._items[self._kinds == kind]] = True
             groups.append(group(f"of {self.names[kind]}", self.titles, values, members & left))
@@ -279,13 +315,20 @@ class KindsOfItems:
         return few([reason.value for reason in groups], lambda i: groups[i].text)
 
     def _largest(self, values: np.ndarray, left: np.ndarray, weights: np.ndarray) -> int | None:
-        """Return the kind of several items that adds most; of equal ones the first by name."""
+        """Return the kind that adds most, of those that several items have; None without any.
+
+        Of equal kinds it is the first one by name.
+        """
+        n_kinds = len(self.names)
+        if not n_kinds:
+            return None
         is_left = left[self._items]
-        kinds, n_kinds = self._kinds[is_left], len(self.names)
+        kinds = self._kinds[is_left]
         sums = np.bincount(kinds, values[self._items[is_left]], n_kinds)
-        sizes = np.where(np.bincount(kinds, minlength=n_kinds) > 1, weights * np.abs(sums), -1.0)
-        best = int(np.argmax(sizes)) if n_kinds else 0
-        return best if n_kinds and sizes[best] >= 0 else None
+        has_several = np.bincount(kinds, minlength=n_kinds) > 1
+        sizes = np.where(has_several, weights * np.abs(sums), -1.0)
+        best = int(np.argmax(sizes))
+        return best if has_several[best] else None
 
 
 def group(what: str, titles: Sequence[str], values: np.ndarray, which: np.ndarray) -> Reason:

@@ -1,4 +1,4 @@
-"""Score all items for a history, by preferences or the next-item model, and give the reasons."""
+"""Score all items for a history: by preferences, by what comes next, by texts or by popularity."""
 
 from __future__ import annotations
 
@@ -10,28 +10,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from qkvsearch._utils.caching import cached_property
-from qkvsearch._utils.query_lock import pause
 from qkvsearch._utils.validation import check_id
 from qkvsearch.errors import NotBuiltError, QkvError, suggest
-from qkvsearch.heads.dense_keys import DenseKeys
-from qkvsearch.heads.learned_models import NextItemComponent, RatingsComponent
-from qkvsearch.heads.stored_log import Histories
+from qkvsearch.heads.histories import Histories
+from qkvsearch.heads.learned_models import NextItemComponent
 from qkvsearch.heads.stored_models import StoredModels
-from qkvsearch.models.preferences import COLLABORATIVE, HEADS, NEIGHBOURS
-from qkvsearch.models.strength import best_unseen
+from qkvsearch.models.recommend_head import HistoryScores
 from qkvsearch.models.user_history import History
 from qkvsearch.models.user_vectors import ImplicitFactors
 from qkvsearch.rank.candidates import positions_of
+from qkvsearch.rank.damping import damped, log_popularity
 from qkvsearch.rank.given_values import GivenValues
 from qkvsearch.rank.options import NEXT_ITEM, PREFERENCES
-from qkvsearch.rank.ranking import Ranking
-from qkvsearch.rank.reasons import BECAUSE, KINDS, TOGETHER_WITH, KindsOfItems, Reason
 from qkvsearch.rank.text_search import POPULAR, popularity
 from qkvsearch.scores.approximate import ALL_ITEMS, Filter, score_candidates
-from qkvsearch.scores.components import OTHERS, Components, ScoreComponent, Source
-from qkvsearch.scores.fusion import Scores, plus, weighted_sum
+from qkvsearch.scores.components import Components, Source
+from qkvsearch.scores.fusion import Scores, weighted_sum
 from qkvsearch.store import StoredCatalog
-from qkvsearch.tables.columns.facts import LIST_SEPARATOR
 from qkvsearch.tables.ids import id_text
 from qkvsearch.text.labelled import LabelledVectors
 
@@ -44,10 +39,8 @@ if TYPE_CHECKING:
 # The notes for an unknown user.
 MOST_POPULAR = "these are the most popular items."
 NO_INTERACTIONS = "and no interactions at all: record some, or build with `interactions`."
-# Components of a score that belong to no item.
-POPULARITY, CONSTANT = "popularity", "constant"
-# A longer text describes an item; it is not the name of a kind.
-MAX_KIND_LENGTH = 40
+# The component of a next-item score that belongs to no item.
+CONSTANT = "constant"
 # The head that scores where there are no preferences, and its note.
 TEXT = "text"
 BY_TEXT = (
@@ -96,10 +89,24 @@ def read_history(
 
 @dataclass(frozen=True)
 class Recommender:
-    """Scores of all items for a history, by preferences or, where none were learned, by texts."""
+    """The models of a build that score all items for a history. `head` chooses among them."""
 
     models: StoredModels
     catalog: StoredCatalog
+
+    # --- what was learned ---
+
+    @cached_property
+    def histories(self) -> Histories:
+        """The histories of all users, with what was recorded since the build."""
+        return Histories(self.models, self.catalog)
+
+    @property
+    def preferences(self) -> Preferences:
+        """The heads of a recommendation. Raises `NotBuiltError` where none were learned."""
+        self.models.require_interactions("learn preferences from")
+        assert self.models.preferences is not None
+        return self.models.preferences
 
     @property
     def factors(self) -> ImplicitFactors:
@@ -118,16 +125,115 @@ class Recommender:
             )
         return model
 
-    @cached_property
-    def histories(self) -> Histories:
-        return Histories(self.models, self.catalog)
+    # --- scores ---
 
-    @property
-    def preferences(self) -> Preferences:
-        """The heads of a recommendation. Raises `NotBuiltError` where none were learned."""
-        self.models.require_interactions("learn preferences from")
-        assert self.models.preferences is not None
-        return self.models.preferences
+    def head(
+        self,
+        history: History,
+        model: str = PREFERENCES,
+        damping: float = 0.0,
+        allowed: Filter = ALL_ITEMS,
+        names: Sequence[str] | None = None,
+    ) -> Scores | None:
+        """Return damped scores of all items; None where the model has no item of the history.
+
+        model: "preferences", "next-item" or "popular". Without interactions to learn preferences
+        from, texts score instead. names: of the heads of preferences, by default all. Raises
+        `QkvError` for names where no preferences score.
+        """
+        multipliers = None if names is None else self.multipliers(names, model)
+        if model == POPULAR:
+            scores = self._by_popularity()
+        elif model == NEXT_ITEM:
+            scores = self._by_sequence(history)
+        elif self.models.implicit is None:
+            scores = self._by_text(history, allowed)
+        else:
+            scores = self._by_preferences(history, multipliers or self.preferences.multipliers())
+        if scores is None or not damping:
+            return scores
+        self.models.require_interactions("tell what is popular")
+        return damped(scores, log_popularity(self.models.item_counts), damping)
+
+    def multipliers(self, names: Sequence[str], model: str) -> dict[str, float]:
+        """Return what the scores of these heads are multiplied by: 1 for a head alone, and the
+        factors of the build for several. Raises `QkvError` for a name that is not a head, for no
+        name, and where preferences do not score.
+        """
+        if model == NEXT_ITEM or self.models.implicit is None:
+            raise QkvError("`heads` are of preferences, which do not score here: leave it out")
+        factors = self.preferences.multipliers()
+        for name in names or [""]:
+            if name not in factors:
+                hint = f"{suggest(name, [*factors])} (there are {' and '.join(factors)})"
+                raise QkvError(f"`heads`: no {name!r}{hint}")
+        if len({*names}) == 1:
+            return {names[0]: 1.0}
+        return {name: factors[name] for name in names}
+
+    def _by_preferences(self, history: History, multipliers: Mapping[str, float]) -> Scores | None:
+        """Score by the sum of the heads, each multiplied by its number."""
+        liked = history.liked
+        ids, _ = self.catalog.names(liked.positions)
+        heads, factors = [], []
+        for name, factor in multipliers.items():
+            if not factor:
+                continue
+            scored = self.preferences.heads[name].score_history(liked.positions, liked.confidences)
+            if scored is not None:
+                heads.append(history_head(name, scored, ids))
+                factors.append(factor)
+        return weighted_sum(heads, factors) if heads else None
+
+    def _by_sequence(self, history: History) -> Scores | None:
+        """Score by the last state of a history that attends to itself, oldest first. A score's
+        components are what each item adds with attention weights, norms and gates fixed, and a
+        constant.
+        """
+        model, rows = self.next_item, in_order(history)
+        if not model.known[rows].any():
+            return None
+        ids, _ = self.catalog.names(rows)
+        sources = [Source(NEXT_ITEM, id_) for id_ in ids]
+        sources.append(Source(CONSTANT, None))
+
+        @cache  # computed for the first hit that is explained
+        def vectors() -> np.ndarray:
+            return model.history_vectors(rows)
+
+        def parts(position: int) -> Components:
+            added = vectors() @ model.items.weight[position][:, None]
+            return Components.pairs(sources, [None], added)
+
+        scores = model.items.weight @ model.fold_in(rows)
+        return Scores(NEXT_ITEM, scores, parts, covered=model.known)
+
+    def _by_text(self, history: History, allowed: Filter) -> Scores | None:
+        """Score by the mean similarity to the texts of the history, weighted by confidence."""
+        main = self.models.main_head
+        mean = self.mean_text(history, main)
+        if not mean.vectors.any():
+            return None
+        query = self.models.dense_keys(main).head(TEXT, mean)
+        scores = score_candidates(query, allowed)
+        return None if scores is None else replace(scores, notes=[BY_TEXT])
+
+    def _by_popularity(self) -> Scores | None:
+        """Score by the number of users of an item: in the log, or without one in the records."""
+        has_log = self.models.implicit is not None
+        counts = self.models.item_counts if has_log else self.histories.user_counts
+        if not counts.any():
+            return None
+        return replace(popularity(counts), covered=counts > 0)
+
+    # --- histories as vectors ---
+
+    def embedding(self, history: History) -> LabelledVectors:
+        """Return the user's embedding, as the sum of a vector for each item that they like."""
+        liked = history.liked
+        ids, _ = self.catalog.names(liked.positions)
+        vectors = self.factors.history_vectors(liked.positions, liked.confidences)
+        return LabelledVectors(ids, vectors)
 
     def embeddings(self, histories: Sequence[History]) -> np.ndarray:
         """Solve for the embeddings of users with these histories, float64 (n, d)."""
@@ -143,88 +249,6 @@ class Recommender:
         shape = (len(histories), self.models.n_items)
         return csr_matrix((confidences, positions, indptr), shape)
 
-    def head(
-        self,
-        history: History,
-        model: str = PREFERENCES,
-        damping: float = 0.0,
-        allowed: Filter = ALL_ITEMS,
-        names: Sequence[str] | None = None,
-    ) -> Scores | None:
-        """Return damped scores of all items; None where the model has no item of the history.
-        names: of the heads of preferences, by default all.
-        """
-        factors = None if names is None else self.multipliers(names, model)
-        if model == POPULAR:
-            head = self._by_popularity()
-        elif model == NEXT_ITEM:
-            head = self._by_sequence(history)
-        elif self.models.implicit is None:
-            head = self._by_text(history, allowed)
-        else:
-            head = self._by_preferences(history, factors or self.preferences.multipliers())
-        if head is None or not damping:
-            return head
-        self.models.require_interactions("tell what is popular")
-        return damped(head, log_popularity(self.models.item_counts), damping)
-
-    def _by_popularity(self) -> Scores | None:
-        """Score by the number of users of an item: in the log, or without one in the records."""
-        has_log = self.models.implicit is not None
-        counts = self.models.item_counts if has_log else self.histories.user_counts
-        return replace(popularity(counts), covered=counts > 0) if counts.any() else None
-
-    def multipliers(self, names: Sequence[str], model: str) -> dict[str, float]:
-        """Return what the scores of these heads are multiplied by. Raises `QkvError`."""
-        if model == NEXT_ITEM or self.models.implicit is None:
-            raise QkvError("`heads` are of preferences, which do not score here: leave it out")
-        factors = self.preferences.multipliers()
-        for name in names or [""]:
-            if name not in factors:
-                hint = f"{suggest(name, [*factors])} (there are {' and '.join(factors)})"
-                raise QkvError(f"`heads`: no {name!r}{hint}")
-        return {name: factors[name] if len({*names}) > 1 else 1.0 for name in names}
-
-    def _by_preferences(self, history: History, factors: Mapping[str, float]) -> Scores | None:
-        """Score by the sum of the heads, each multiplied by its factor."""
-        heads = {COLLABORATIVE: self._by_embedding, NEIGHBOURS: self._by_neighbours}
-        scored = {name: heads[name](history) for name, factor in factors.items() if factor}
-        known = {name: head for name, head in scored.items() if head is not None}
-        if not known:
-            return None
-        return weighted_sum(list(known.values()), [factors[name] for name in known])
-
-    def _by_neighbours(self, history: History) -> Scores | None:
-        """Score by how much each item of the history speaks for an item: removing it from the
-        history changes the score by exactly that.
-        """
-        liked = history.liked
-        ids, _ = self.catalog.names(liked.positions)
-        return neighbour_scores(self.preferences, liked.positions, liked.confidences, ids)
-
-    def _by_embedding(self, history: History) -> Scores | None:
-        """Score by the embedding that an exact solve on the history gives."""
-        embedding = self.embedding(history)
-        if not embedding.vectors.any():  # nothing liked, or cold items alone
-            return None
-        return DenseKeys(self.factors.item_embeddings).head(COLLABORATIVE, embedding)
-
-    def embedding(self, history: History) -> LabelledVectors:
-        """Return the user's embedding, as the sum of a vector for each item that they like."""
-        liked = history.liked
-        ids, _ = self.catalog.names(liked.positions)
-        vectors = self.factors.history_vectors(liked.positions, liked.confidences)
-        return LabelledVectors(ids, vectors)
-
-    def _by_text(self, history: History, allowed: Filter) -> Scores | None:
-        """Score by the mean similarity to the texts of the history, weighted by confidence."""
-        main = self.models.main_head
-        mean = self.mean_text(history, main)
-        if not mean.vectors.any():
-            return None
-        head = score_candidates(self.models.dense_keys(main).head(TEXT, mean), allowed)
-        return head and replace(head, notes=[BY_TEXT])
-
     def mean_text(self, history: History, head: str) -> LabelledVectors:
         """Return the mean of the items' keys in a dense head, weighted by confidence."""
         keys = self.models.dense_keys(head)
@@ -232,48 +256,15 @@ class Recommender:
         ids, _ = self.catalog.names(history.positions)
         return LabelledVectors(ids, keys.vectors[history.positions] * shares[:, None])
 
-    def _by_sequence(self, history: History) -> Scores | None:
-        """Score by the last state of a history that attends to itself, oldest first. A score's
-        components are what each item adds with attention weights, norms and gates fixed, and a
-        constant.
-        """
-        model, rows = self.next_item, in_order(history)
-        if not model.known[rows].any():
-            return None
-        ids, _ = self.catalog.names(rows)
 
-        sources = [*(Source(NEXT_ITEM, id_) for id_ in ids), Source(CONSTANT, None)]
-
-        @cache
-        def shares() -> np.ndarray:
-            return model.history_vectors(rows)
-
-        def parts(position: int) -> Components:
-            return Components.pairs(
-                sources, [None], shares() @ model.items.weight[position][:, None]
-            )
-
-        scores = model.items.weight @ model.fold_in(rows)
-        return Scores(NEXT_ITEM, scores, parts, covered=model.known)
-
-
-def neighbour_scores(
-    preferences: Preferences, rows: np.ndarray, confidences: np.ndarray, labels: Sequence[Any]
-) -> Scores | None:
-    """Score by how much the items in these rows speak for an item; None where they speak for none.
-    confidences, labels: one for each of them.
-    """
-    neighbours = preferences.neighbours
-    # Of cold items, and of none.
-    if neighbours is None or (neighbours.starts[rows] == neighbours.starts[rows + 1]).all():
-        return None
-    sources = [Source(NEIGHBOURS, label) for label in labels]
+def history_head(name: str, scored: HistoryScores, labels: Sequence[Any]) -> Scores:
+    """Return a history's scores with their parts. labels: one for each item of the history."""
+    sources = [Source(name, label) for label in labels]
 
     def parts(position: int) -> Components:
-        addends = neighbours.addends(rows, position, confidences)
-        return Components.pairs(sources, [None], addends[:, None])
+        return Components.pairs(sources, [None], scored.addends(position)[:, None])
 
-    return Scores(NEIGHBOURS, neighbours.scores(rows, confidences), parts)
+    return Scores(name, scored.scores, parts)
 
 
 def unknown(histories: Histories, user: Any) -> list[str]:
@@ -286,152 +277,3 @@ def in_order(history: History) -> np.ndarray:
     """Return the liked items, oldest first; those of the same time in the catalog's order."""
     liked = history.liked
     return np.asarray(liked.positions[np.argsort(liked.times, kind="stable")])
-
-
-def log_popularity(counts: np.ndarray) -> np.ndarray:
-    """Return ln(1 + number of users) of each item, standardized over all items, (n_items,).
-
-    >>> log_popularity(np.array([0, 0, 8, 8])).tolist()
-    [-1.0, -1.0, 1.0, 1.0]
-    """
-    logs = np.log1p(np.asarray(counts, dtype=np.float64))
-    return np.asarray((logs - logs.mean()) / (logs.std() or 1.0))
-
-
-def damped(head: Scores, popularity: np.ndarray, damping: float) -> Scores:
-    """Return score − damping · σ · popularity, where σ is the standard deviation of the scores over
-    all items. The subtracted term is the score's component "popularity".
-    """
-    return plus(head, POPULARITY, -damping * head.moments[1] * popularity)
-
-
-def holds_by_removal(history: History, parts: Components) -> bool:
-    """Return whether the score without an item of the history is lower by what the item adds. It is
-    by neighbours alone; with other parts a removal also changes what the other items add.
-    """
-    return not history.is_recent and {source.head for source in parts.sources} == {NEIGHBOURS}
-
-
-def with_reasons(
-    ranking: Ranking,
-    history: History,
-    catalog: StoredCatalog,
-    because: int | None = None,
-) -> Ranking:
-    """Return the ranking with `because` in each hit: what each item of the history adds to the
-    score, and whether it is lower by that without the item (`by_removal`); and, without an id, what
-    damping, diversity and a constant add.
-
-    because: how many items of the history are listed, those that add most, with the others as one
-    entry; all for None.
-    """
-    ids, titles = catalog.names(history.positions)
-    title_of = dict(zip(ids, titles, strict=True))
-
-    def reasons(index: int) -> list[dict[str, Any]]:
-        pause()
-        all_parts = ranking.parts(index)
-        parts, by_removal = all_parts.by_query(), holds_by_removal(history, all_parts)
-
-        def reason(part: ScoreComponent) -> dict[str, Any]:
-            title = title_of.get(part.query, part.head)
-            entry = {"id": part.query, "title": title, "contribution": part.value}
-            return entry | ({} if part.query is None else {"by_removal": by_removal})
-
-        if because is None:
-            return [reason(part) for part in parts.ordered()]
-        is_item = np.array([source.query is not None for source in parts.sources], dtype=bool)
-        largest, n_others, value = parts.only(is_item).largest(because)
-        listed = sorted([*largest, *parts.only(~is_item)], key=lambda part: -abs(part.value))
-        entries = [reason(part) for part in listed]
-        others = {"id": None, "title": OTHERS, "contribution": value, "items": n_others}
-        return [*entries, others] if n_others else entries
-
-    return ranking.annotated(because=[*map(reasons, range(len(ranking)))])
-
-
-class HistoryReasons:
-    """A `Reasoning` by groups of the history's items that share a kind, such as a genre, if
-    possible with the recommended item too.
-    """
-
-    def __init__(self, history: History, catalog: StoredCatalog) -> None:
-        self.history, self.catalog, self.positions = history, catalog, history.positions
-
-    @cached_property
-    def _numbers(self) -> dict[Any, int]:
-        """The index of each item in the history, by id."""
-        ids, _ = self.catalog.names(self.positions)
-        return {id_: number for number, id_ in enumerate(ids)}
-
-    @cached_property
-    def _kinds(self) -> KindsOfItems:
-        _, titles = self.catalog.names(self.positions)
-        return KindsOfItems(titles, item_kinds(self.catalog, self.positions))
-
-    def __call__(self, position: int, parts: Components) -> list[Reason]:
-        numbers = [self._numbers.get(source.query, -1) for source in parts.sources]
-        number_of = np.array(numbers, dtype=np.int64)
-        is_item = number_of >= 0
-        values = np.bincount(number_of[is_item], parts.sums[is_item], len(self.positions))
-        which = np.zeros(len(self.positions), dtype=bool)
-        which[number_of[is_item]] = True
-        whole = [
-            Reason(KINDS[parts.sources[row].head], float(parts.sums[row]))
-            for row in np.flatnonzero(~is_item).tolist()
-        ]
-        (kinds,) = item_kinds(self.catalog, [position])
-        link = BECAUSE if holds_by_removal(self.history, parts) else TOGETHER_WITH
-        return [*self._kinds.reasons(values, which, kinds, link), *whole]
-
-
-def item_kinds(catalog: StoredCatalog, positions: Sequence[int] | np.ndarray) -> list[list[str]]:
-    """Return the kinds of each item: entries of its lists and its short texts, except id and title,
-    such as its genres and its channel.
-    """
-    columns = [
-        column
-        for column in catalog.catalog_columns
-        if column.type in ("list", "text") and column.stored not in ("id", "title")
-    ]
-    rows = catalog.cells(positions, [column.stored for column in columns])
-    kinds_of_items = []
-    for row in rows:
-        kinds = []
-        for column, cell in zip(columns, row, strict=True):
-            separate = column.type == "list"
-            texts = [] if cell is None else str(cell).split(LIST_SEPARATOR) if separate else [cell]
-            kinds += [text for text in map(str, texts) if 0 < len(text) <= MAX_KIND_LENGTH]
-        kinds_of_items.append(list(dict.fromkeys(kinds)))
-    return kinds_of_items
-
-
-def with_strength(ranking: Ranking, history: History, models: StoredModels) -> Ranking:
-    """Mark the hits as `weak`, and note the reason in numbers, where preferences rank by too short
-    a history. `where`, damping and diversity never make a hit weak.
-    """
-    head, strength = ranking.head, models.strength
-    plain = [] if head is None else [each for each in head.addends or [head] if each.name in HEADS]
-    if not ranking or strength is None or not plain:
-        return ranking
-    scores = np.sum([each.scores for each in plain], axis=0)
-    why = strength.why_weak(history, best_unseen(scores, history))
-    return ranking.annotated(weak=[True] * len(ranking)).noted([why]) if why else ranking
-
-
-def with_facts(ranking: Ranking, history: History, models: StoredModels) -> Ranking:
-    """Mark the hits that nobody interacted with before the build as `cold`, and predict ratings
-    where the history has any.
-    """
-    if models.implicit is None:
-        return ranking
-    is_cold = models.item_counts[ranking.positions] == 0
-    if is_cold.any():
-        ranking = ranking.annotated(cold=[True if cold else None for cold in is_cold])
-    rated = np.isfinite(history.ratings)
-    model = models.find(RatingsComponent())
-    if model is None or not rated.any():
-        return ranking
-    bias, embedding = model.fold_in(history.positions[rated], history.ratings[rated])
-    predicted = model.predict(embedding, bias, ranking.positions)
-    return ranking.annotated(predicted_rating=predicted.tolist())

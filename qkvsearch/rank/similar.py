@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,14 +14,12 @@ from qkvsearch._utils.caching import cached_property
 from qkvsearch._utils.folding import fold
 from qkvsearch.errors import QkvError, listed_names
 from qkvsearch.heads.dense_keys import product_parts
+from qkvsearch.heads.histories import Histories
 from qkvsearch.heads.learned_models import PreferencesComponent
-from qkvsearch.heads.stored_log import Histories
 from qkvsearch.models.preferences import COLLABORATIVE, NEIGHBOURS
 from qkvsearch.rank.item_users import ItemUsers, Likers
 from qkvsearch.rank.reasons import Reason, are_constant, constant, few, is_word, short, terms
-from qkvsearch.rank.recommend import (
-    neighbour_scores,
-)
+from qkvsearch.rank.recommend import history_head
 from qkvsearch.rank.text_search import TextSearch
 from qkvsearch.scores.approximate import (
     ALL_ITEMS,
@@ -33,6 +31,8 @@ from qkvsearch.scores.components import Components, PartsOf, Source
 from qkvsearch.scores.fusion import Scores, fuse, summed
 from qkvsearch.text.labelled import LabelledVectors
 
+# The name of the head that compares texts.
+SEMANTIC = "semantic"
 # How much the weight of a neighbour counts beside the cosine of embeddings. Chosen on four logs: by
 # NDCG@10 the best ten then hold more of what held-out users have beside the item (on average .304
 # instead of .273). With 10 instead of 3 they have fewer genres in common with it.
@@ -40,7 +40,7 @@ SPEAKS_FOR = 3.0
 # Chosen by eye, on neighbours of well-known films: no judged set of neighbours was at hand.
 # Where a smaller share of an item's users like both, they only like similar things.
 MIN_SHARED = 0.25
-WEIGHTS = {COLLABORATIVE: 0.6, "semantic": 0.4}
+WEIGHTS = {COLLABORATIVE: 0.6, SEMANTIC: 0.4}
 # The words shared by two texts that a reason names.
 MAX_NAMED = 4
 # The texts of so many items are explained word by word. Of more items each is one part.
@@ -59,47 +59,82 @@ class Neighbours:
 
     def fused(self, allowed: Filter = ALL_ITEMS) -> Scores | None:
         """Return the scores of all items, None where no head knows the query's items."""
-        heads = {name: head for name, head in self._heads().items() if head is not None}
+        heads = self._heads()
         if not heads:
             return None
+        return fuse_candidates(heads, self._fuse, allowed)[1]
 
-        def fuse_all(scores: Mapping[str, Scores]) -> Scores:
-            of_texts = self._text_parts()
-            named = {
-                name: self._named(head, of_texts if name == "semantic" else head.parts)
-                for name, head in scores.items()
-            }
-            if NEIGHBOURS in named:  # in units of the cosine, so that one head compares by users
-                by_users = summed([named[COLLABORATIVE], named.pop(NEIGHBOURS)])
-                named[COLLABORATIVE] = by_users.renamed(COLLABORATIVE)
-            return fuse(list(named.values()), [WEIGHTS[name] for name in named])
-
-        return fuse_candidates(heads, fuse_all, allowed)[1]
-
-    def _heads(self) -> dict[str, Scores | ApproximateQuery | None]:
-        """Return the heads; a component's query is (index of the item, its title or a word)."""
-        heads: dict[str, Scores | ApproximateQuery | None] = {"semantic": self._by_text()}
-        if self.texts.models.implicit is not None:
-            directions = self._directions(self.positions)
-            mean = directions.vectors / len(self.positions)
-            if mean.any():  # cold items have none
-                keys = self.texts.models.load(PreferencesComponent()).unit_rows
-                query = LabelledVectors(list(enumerate(directions.labels)), mean)
-                of_one = lambda position: self._directions([position])  # noqa: E731
-                heads[COLLABORATIVE] = keys.head(COLLABORATIVE, query, of_one)
-                rows = np.array(self.positions)
-                shares = np.full(len(rows), SPEAKS_FOR / len(rows))
-                preferences = self.texts.models.load(PreferencesComponent()).heads
-                by_neighbours = neighbour_scores(preferences, rows, shares, query.labels)
-                heads |= {} if by_neighbours is None else {NEIGHBOURS: by_neighbours}
+    def _heads(self) -> dict[str, Scores | ApproximateQuery]:
+        """Return the heads that know the items; a component's query is (index of the item, its
+        title or a word).
+        """
+        heads: dict[str, Scores | ApproximateQuery] = {}
+        by_text = self._by_text()
+        if by_text is not None:
+            heads[SEMANTIC] = by_text
+        by_users = self._by_users()
+        if by_users is not None:
+            heads[COLLABORATIVE] = by_users
+            by_neighbours = self._by_neighbours()
+            if by_neighbours is not None:
+                heads[NEIGHBOURS] = by_neighbours
         return heads
+
+    def _fuse(self, heads: Mapping[str, Scores]) -> Scores:
+        """Return the weighted sum of what compares items by their users and by their texts."""
+        named = {
+            name: self._named(head, self._text_parts() if name == SEMANTIC else head.parts)
+            for name, head in heads.items()
+        }
+        if NEIGHBOURS in named:
+            # They are in units of the cosine, so that the two are one head by users.
+            by_users = summed([named[COLLABORATIVE], named.pop(NEIGHBOURS)])
+            named[COLLABORATIVE] = by_users.renamed(COLLABORATIVE)
+        return fuse(list(named.values()), [WEIGHTS[name] for name in named])
+
+    # --- by users ---
+
+    def _by_users(self) -> Scores | None:
+        """Score by the cosine of embeddings; None where all the items are cold."""
+        if self.texts.models.implicit is None:
+            return None
+        directions = self._directions(self.positions)
+        mean = directions.vectors / len(self.positions)
+        if not mean.any():
+            return None
+        query = LabelledVectors(list(enumerate(directions.labels)), mean)
+        keys = self.texts.models.load(PreferencesComponent()).unit_rows
+        return keys.head(COLLABORATIVE, query, lambda position: self._directions([position]))
+
+    def _by_neighbours(self) -> Scores | None:
+        """Score by how much the items speak for another, each as a like of this weight."""
+        preferences = self.texts.models.preferences
+        if preferences is None or preferences.neighbours is None:
+            return None
+        rows = np.array(self.positions)
+        shares = np.full(len(rows), SPEAKS_FOR / len(rows))
+        scored = preferences.neighbours.score_history(rows, shares)
+        if scored is None:
+            return None
+        _, titles = self.texts.catalog.names(self.positions)
+        return history_head(NEIGHBOURS, scored, list(enumerate(titles)))
+
+    def _directions(self, positions: Sequence[int]) -> LabelledVectors:
+        """Return items' embeddings at length 1, labelled with their titles."""
+        _, titles = self.texts.catalog.names(positions)
+        vectors = self.texts.models.load(PreferencesComponent()).unit_rows.vectors[list(positions)]
+        return LabelledVectors(titles, np.asarray(vectors))
+
+    # --- by texts ---
 
     def _by_text(self) -> Scores | ApproximateQuery | None:
         """Score by the stored keys alone; the encoder is loaded only to explain a score."""
         head = self.texts.models.main_head
         keys = self.texts.models.dense_keys(head)
         mean = keys.vectors[list(self.positions)].mean(axis=0, keepdims=True)
-        return keys.head("semantic", LabelledVectors([None], mean)) if mean.any() else None
+        if not mean.any():
+            return None
+        return keys.head(SEMANTIC, LabelledVectors([None], mean))
 
     def _text_parts(self) -> PartsOf:
         """Return the function that computes the components of the semantic head."""
@@ -109,32 +144,29 @@ class Neighbours:
         @cache
         def parts_of() -> PartsOf:
             if len(self.positions) <= MAX_BY_WORD:
-                return product_parts("semantic", self._words(), partial(self.texts.pieces, head))
+                pieces_of = partial(self.texts.item_texts.pieces, head)
+                return product_parts(SEMANTIC, self._words(), pieces_of)
             of_items = keys.vectors[list(self.positions)] / len(self.positions)
             _, titles = self.texts.catalog.names(self.positions)
             query = LabelledVectors(list(enumerate(titles)), of_items)
-            of_one = lambda other: LabelledVectors([None], keys.vectors[[other]])  # noqa: E731
-            return product_parts("semantic", query, of_one)
+            return product_parts(
+                SEMANTIC, query, lambda other: LabelledVectors([None], keys.vectors[[other]])
+            )
 
         return lambda position: parts_of()(position)
 
     def _words(self) -> LabelledVectors:
         """Return the words of all the items, labelled (index of the item, word)."""
         head = self.texts.models.main_head
-        pieces = [self.texts.pieces(head, position) for position in self.positions]
+        pieces = [self.texts.item_texts.pieces(head, position) for position in self.positions]
         labels = [(i, label) for i, item in enumerate(pieces) for label in item.labels]
         vectors = np.concatenate([item.vectors for item in pieces]) / len(pieces)
         return LabelledVectors(labels, vectors)
 
-    def _directions(self, positions: Sequence[int]) -> LabelledVectors:
-        """Return items' embeddings at length 1, labelled with their titles."""
-        _, titles = self.texts.catalog.names(positions)
-        vectors = self.texts.models.load(PreferencesComponent()).unit_rows.vectors[list(positions)]
-        return LabelledVectors(titles, np.asarray(vectors))
-
     def _named(self, head: Scores, parts: PartsOf) -> Scores:
         """Return the head with the word or title alone as a component's query, with its item's id
-        where there are several items."""
+        where there are several items.
+        """
         ids, _ = self.texts.catalog.names(self.positions)
         items = ids if len(ids) > 1 else [None]
 
@@ -145,8 +177,11 @@ class Neighbours:
         return replace(head, parts=lambda position: parts(position).renamed(named))
 
 
-# What a line of reasons adds, and its text, which is made where it is shown.
-Line = tuple[float, Callable[[], str]]
+class Line(NamedTuple):
+    """A line of reasons: what it adds, and its text, which is made where it is shown."""
+
+    value: float
+    text: Callable[[], str]
 
 
 class NeighbourReasons:
@@ -166,6 +201,7 @@ class NeighbourReasons:
     ) -> None:
         ids, titles = texts.catalog.names(positions)
         items = ids if len(ids) > 1 else [None]
+        # The row and the title of each item of the question, by what its sources name it.
         self.items = dict(zip(items, zip(positions, titles, strict=True), strict=True))
         self.histories, self.explained = histories, [*positions, *hits]
         with suppress(QkvError):  # damaged records: the ranking needs none, its reasons do
@@ -181,6 +217,7 @@ class NeighbourReasons:
         return self.users.liking(position)
 
     def __call__(self, position: int, parts: Components) -> list[Reason]:
+        """Return the reasons for the score of the item in this row, from the parts of the score."""
         wholes: dict[Source, float] = {}  # what the sources add that are whole items
         words: dict[Any, list[int]] = {}  # and, by item, those that are its words
         for row, (source, key, is_constant) in enumerate(
@@ -193,24 +230,23 @@ class NeighbourReasons:
             else:
                 words.setdefault(source.item, []).append(row)
         lines = [
-            line for item in words for line in _by_words(self.items[item][1], parts, words[item])
+            Line(value, partial(self._of_item, source, position))
+            for source, value in wholes.items()
         ]
-
-        def text(i: int) -> str:
-            if i >= len(wholes):
-                return lines[i - len(wholes)][1]()
-            return self._of_item([*wholes][i], position)
-
-        values = [*wholes.values(), *(value for value, _ in lines)]
-        return [*few(values, text), *constant(parts)]
+        for item, rows in words.items():
+            _, title = self.items[item]
+            lines += _by_words(title, parts, rows)
+        shown = few([line.value for line in lines], lambda i: lines[i].text())
+        return [*shown, *constant(parts)]
 
     def _of_item(self, source: Source, position: int) -> str:
         row, title = self.items[source.item]
         if source.head == COLLABORATIVE:
             return self._people(row, title, position)
-        return f"similar meaning to {short(title)}"
+        return _similar_meaning(title)
 
     def _people(self, row: int, title: str, position: int) -> str:
+        """Return how many like both items, of those who like the item of the question."""
         users = self.liking(row)
         both = users.number_shared(self.liking(position))
         if both < MIN_SHARED * users.number:
@@ -226,25 +262,30 @@ class NeighbourReasons:
 
 
 def _by_words(title: str, parts: Components, rows: Sequence[int]) -> list[Line]:
-    """Return a line for the words that both texts have, in any form, and one for all other words.
-    rows: the sources that are the words of one text.
+    """Return a line for all that words add by similar meanings, and one for the words that both
+    texts have, in any form. rows: the sources that are the words of one text.
     """
     keys, values = parts.table(rows)
     columns_with: dict[str, list[int]] = {}
     for column, key in enumerate(keys):
         for term in terms(key):
             columns_with.setdefault(term, []).append(column)
-    sums: dict[str, float] = {}
+    same: dict[str, float] = {}  # what each word adds with the same word of the other text
     for row, of_word in zip(rows, values, strict=True):
         query = parts.sources[row].query
         columns = {column for term in terms(query) for column in columns_with.get(term, ())}
         if columns and is_word(query):
             word = fold(query)
-            sums[word] = sums.get(word, 0.0) + float(of_word[list(columns)].sum())
-    largest = sorted(sums, key=lambda word: -abs(sums[word]))
-    named = listed_names(largest, MAX_NAMED)
-    same, total = sum(sums.values()), float(values.sum())
-    lines: list[Line] = [(total - same, lambda: f"similar meaning to {short(title)}")]
-    if sums:
-        lines.append((same, lambda: f"same words as {short(title)}: {named}"))
+            same[word] = same.get(word, 0.0) + float(of_word[list(columns)].sum())
+    value_of_same = sum(same.values())
+    value_of_others = float(values.sum()) - value_of_same
+    lines = [Line(value_of_others, partial(_similar_meaning, title))]
+    if same:
+        largest = sorted(same, key=lambda word: -abs(same[word]))
+        named = listed_names(largest, MAX_NAMED)
+        lines.append(Line(value_of_same, lambda: f"same words as {short(title)}: {named}"))
     return lines
+
+
+def _similar_meaning(title: str) -> str:
+    return f"similar meaning to {short(title)}"

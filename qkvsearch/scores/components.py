@@ -21,14 +21,17 @@ ALL_HEADS, OTHERS = "all", "others"
 
 
 class ScoreComponent(NamedTuple):
-    """One addend of a score: what a piece of the query and a piece of the key contribute. item: the
-    id of the one that the piece is of, where the query is made of several items.
-    """
+    """One part of a score: what a piece of the query and a piece of the key add to it."""
 
+    # The name of the head that it is of.
     head: str
+    # The label of the query's piece, such as a word; None where it is of no piece.
     query: Any
+    # The label of the key's piece.
     key: Any
+    # What they add to the score.
     value: float
+    # The id of the item that the query's piece is of, where the query is made of several items.
     item: Any = None
 
     def to_dict(self) -> dict[str, Any]:
@@ -91,14 +94,15 @@ class Components:
             return several[0]
         sources: list[Source] = []
         keys: list[Any] = []
-        rows, columns = [], []
+        rows: list[np.ndarray] = []
+        columns: list[np.ndarray] = []
         for parts in several:
             rows.append(parts.rows + len(sources))
             columns.append(parts.columns + len(keys))
             sources += parts.sources
             keys += parts.keys
-        values = [parts.values for parts in several]
-        return cls(sources, keys, *map(np.concatenate, (rows, columns, values)))
+        values = np.concatenate([parts.values for parts in several])
+        return cls(sources, keys, np.concatenate(rows), np.concatenate(columns), values)
 
     def __len__(self) -> int:
         return len(self.values)
@@ -115,6 +119,7 @@ class Components:
     def first_keys(self) -> list[Any]:
         """The first key that each source goes with."""
         columns = np.zeros(len(self.sources), dtype=np.int64)
+        # Backwards, so that the first part of each source is written last.
         columns[self.rows[::-1]] = self.columns[::-1]
         return [self.keys[column] for column in columns.tolist()]
 
@@ -133,7 +138,10 @@ class Components:
         return replace(self, rows=rows, columns=columns, values=values)
 
     def table(self, rows: Sequence[int]) -> tuple[list[Any], np.ndarray]:
-        """Return the keys that sources go with, and the values, float64 (n_rows, n_keys)."""
+        """Return the keys that some sources go with, and a table of what these add with each key.
+
+        rows: the numbers of the sources. The table is float64 (n_rows, n_keys).
+        """
         row_of = np.full(len(self.sources), -1)
         row_of[rows] = np.arange(len(rows))
         table_rows = row_of[self.rows]
@@ -147,16 +155,21 @@ class Components:
         return keys, sums.reshape(len(rows), len(keys))
 
     def by_query(self) -> Components:
-        """Return one part for each piece of the query, summed over heads and keys."""
+        """Return one part for each piece of the query, the sum over heads and keys.
+
+        Parts without a piece of the query stay as they are.
+        """
         first: dict[Any, int] = {}
         sources: list[Source] = []
         rows = np.empty(len(self.sources), dtype=np.int64)
         for number, source in enumerate(self.sources):
-            key = (source.query, source.item) if source.query is not None else (None, number)
-            if key not in first:
-                first[key] = len(sources)
+            # A source without a piece of the query is a piece of its own.
+            has_piece = source.query is not None
+            piece = (source.query, source.item) if has_piece else (None, number)
+            if piece not in first:
+                first[piece] = len(sources)
                 sources.append(source)
-            rows[number] = first[key]
+            rows[number] = first[piece]
         sums = np.bincount(rows, self.sums, len(sources))
         return Components.pairs(sources, [None], sums[:, None])
 
@@ -172,11 +185,15 @@ class Components:
         ScoreComponent(head='all', query='others', key='3 parts', value=3.0, item=None)
         """
         largest, n_others, value = self.largest(n)
-        others = ScoreComponent(ALL_HEADS, OTHERS, f"{n_others:,} parts", value)
-        return [*largest, others] if n_others else largest
+        if not n_others:
+            return largest
+        return [*largest, ScoreComponent(ALL_HEADS, OTHERS, f"{n_others:,} parts", value)]
 
     def largest(self, n: int) -> tuple[list[ScoreComponent], int, float]:
-        """Return the `n` largest parts, and the number and sum of the others, never just one."""
+        """Return the `n` largest parts, how many others there are, and what the others add.
+
+        A single other part would take as much room as the line for it. Then all are returned.
+        """
         if len(self) <= n + 1:
             return self.ordered(), 0, 0.0
         sizes = np.abs(self.values)

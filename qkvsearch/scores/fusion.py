@@ -19,30 +19,36 @@ MIN_DEVIATION = 2.0**-126
 
 @dataclass(frozen=True)
 class Scores:
-    """Scores of all items for one query, before the mask and the softmax.
+    """Scores of all items for one query, before the mask and the softmax."""
 
-    scores: float32 (n_items,). `parts(position)` add up to `scores[position]`. covered: bool
-    (n_items,), the items that the head knows anything about; None for all. addends: the heads that
-    a fused head is the sum of. notes: for the user. raw: the heads of a search, before fusion.
-    """
-
+    # The head's name. A fused head is named after its addends, joined by "+".
     name: str
+    # float32 (n_items,).
     scores: np.ndarray
+    # parts(position): what adds up to `scores[position]`, computed when a score is explained.
     parts: PartsOf
+    # bool (n_items,), the items that the head knows anything about; None for all.
     covered: np.ndarray | None = None
+    # The heads that a fused head is the sum of.
     addends: Sequence[Scores] = ()
+    # Notes for the user.
     notes: Sequence[str] = ()
+    # The heads of a search before fusion, in their own units, by name: hits are graded by them.
     raw: Mapping[str, Scores] = field(default_factory=dict)
 
     @cached_property
     def moments(self) -> tuple[float, float]:
-        """Mean and deviation of the scores, the latter 0 if only rounding differs."""
+        """Mean and standard deviation of the scores.
+
+        The deviation is 0 where no score differs from another by more than rounding.
+        """
         return moments(self.scores)
 
     def allowed(self, mask: np.ndarray | None = None) -> np.ndarray:
         """Return the items of `mask`, bool (n_items,), that the head knows anything about."""
-        allowed = np.ones(len(self.scores), dtype=bool) if mask is None else mask
-        return allowed if self.covered is None else allowed & self.covered
+        if mask is None:
+            mask = np.ones(len(self.scores), dtype=bool)
+        return mask if self.covered is None else mask & self.covered
 
     def renamed(self, name: str) -> Scores:
         """Return the same scores and parts under one name, also those of a fused head."""
@@ -53,15 +59,19 @@ class Scores:
         return Scores(name, self.scores, parts, self.covered, notes=self.notes)
 
     def above_mean(self) -> Scores:
-        """Return a fused head that covers only the items that one of its heads finds a word in, or
-        scores higher than the mean item; all where all items have the same scores.
+        """Return a fused head that covers only items that one of its heads speaks for.
+
+        A head speaks for an item whose score is higher than the mean item's, or that it finds a
+        word in. Where no head speaks for any item, all items have the same scores, and all stay.
         """
         above = np.zeros(len(self.scores), dtype=bool)
         for head in self.addends or [self]:
             above |= head.scores > 0
             if head.covered is not None:
                 above |= head.covered
-        return replace(self, covered=self.allowed(above)) if above.any() else self
+        if not above.any():
+            return self
+        return replace(self, covered=self.allowed(above))
 
     def by_names(self, positions: np.ndarray) -> list[dict[str, float]]:
         """Return what each fused head adds to the scores of items."""
@@ -80,7 +90,10 @@ def fuse(heads: Sequence[Scores], weights: Sequence[float]) -> Scores:
     sum to 1. In the parts the mean appears as a constant of its own, with neither query nor key.
     """
     total_weight = float(np.sum(np.asarray(weights, dtype=np.float64)))
-    scaled = [_standardize(head, w / total_weight) for head, w in zip(heads, weights, strict=True)]
+    scaled = [
+        _standardize(head, weight / total_weight)
+        for head, weight in zip(heads, weights, strict=True)
+    ]
     total = scaled[0].scores.copy()
     for head in scaled[1:]:
         total += head.scores
@@ -94,8 +107,9 @@ def fuse(heads: Sequence[Scores], weights: Sequence[float]) -> Scores:
 
 
 def weighted_sum(heads: Sequence[Scores], factors: Sequence[float]) -> Scores:
-    """Return the sum of the heads, each multiplied by a factor that is the same for all queries, so
-    that a change of one head leaves what the others add.
+    """Return the sum of the heads, each multiplied by its factor.
+
+    The factors are the same for all queries, so a change of one head leaves what the others add.
     """
     scaled = [_scaled(head, factor) for head, factor in zip(heads, factors, strict=True)]
     return replace(summed(scaled), name="+".join(head.name for head in heads), addends=scaled)
@@ -112,7 +126,11 @@ def summed(heads: Sequence[Scores]) -> Scores:
 
 
 def plus(head: Scores, name: str, values: np.ndarray, parts: PartsOf | None = None) -> Scores:
-    """Add values (n_items,) to scores: the sum of `parts`, or one part without query and key."""
+    """Add values (n_items,) to the scores of a head, under a name of their own.
+
+    parts: the function whose parts add up to a value. By default a value is one part, which has
+    neither query nor key.
+    """
 
     def constant(position: int) -> Components:
         return Components.of([ScoreComponent(name, None, None, float(values[position]))])
@@ -128,8 +146,9 @@ def plus(head: Scores, name: str, values: np.ndarray, parts: PartsOf | None = No
 
 
 def mean_and_deviation(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the moments of scores (..., n_items), float64 (..., 1) each. The deviation is 0 where
-    scores differ by rounding errors alone, and so tell no item from another.
+    """Return mean and standard deviation of scores (..., n_items), float64 (..., 1) each.
+
+    The deviation is 0 where scores differ by rounding errors alone: they tell no item from another.
     """
     mean = scores.mean(axis=-1, dtype=np.float64, keepdims=True)
     deviation = scores.std(axis=-1, dtype=np.float64, keepdims=True)
@@ -145,17 +164,22 @@ def moments(scores: np.ndarray) -> tuple[float, float]:
     mean = float(np.add.reduce(centred)) / n_items
     centred -= mean
     deviation = math.sqrt(float(centred @ centred) / n_items)
-    # An upper bound: no score is farther from the mean.
+    # No score is farther from the mean, so this is an upper bound of the largest score. Mostly it
+    # decides, and saves a pass over all scores.
     largest = abs(mean) + deviation * math.sqrt(n_items)
     if deviation <= MIN_SPREAD * largest:
         largest = float(np.abs(scores).max(initial=0))
-    return mean, 0.0 if deviation <= max(MIN_SPREAD * largest, MIN_DEVIATION) else deviation
+    if deviation <= max(MIN_SPREAD * largest, MIN_DEVIATION):
+        return mean, 0.0
+    return mean, deviation
 
 
 def _any_covered(heads: Sequence[Scores]) -> np.ndarray | None:
     """Return the items that some head covers; None where one of them covers all."""
     covered = [head.covered for head in heads if head.covered is not None]
-    return np.any(covered, axis=0) if len(covered) == len(heads) else None
+    if len(covered) < len(heads):
+        return None
+    return np.any(covered, axis=0)
 
 
 def _scaled(head: Scores, factor: float) -> Scores:

@@ -48,8 +48,9 @@ def top_k(scores: np.ndarray, k: int, mask: np.ndarray | None = None) -> np.ndar
 def best_of_groups(
     scores: np.ndarray, k: int, mask: np.ndarray, groups: np.ndarray | None
 ) -> np.ndarray:
-    """Return what `top_k` does, but of each group only the best item. groups: the number of each
-    item's group (n,); None where each item is one.
+    """Return what `top_k` does, but of each group only the best item.
+
+    groups: the number of each item's group, (n,); None where each item is one.
 
     >>> best_of_groups(np.array([1., 3., 3., 2.]), 2, np.ones(4, bool), np.array([0, 1, 1, 0]))
     array([1, 3])
@@ -57,13 +58,18 @@ def best_of_groups(
     if groups is None:
         return top_k(scores, k, mask)
     positions = np.zeros(0, dtype=np.int64)
-    while True:
-        best = top_k(scores, 2 * k, mask)
+    without_hit = mask
+    # Each round finds at least one more group, so there are at most k.
+    for _ in range(k):
+        best = top_k(scores, 2 * k, without_hit)
         _, first = np.unique(groups[best], return_index=True)
         positions = np.append(positions, best[np.sort(first)])
-        if len(positions) >= k or len(best) < 2 * k:
-            return positions[:k]
-        mask = mask & ~np.isin(groups, groups[positions])  # others are below these
+        are_all = len(best) < 2 * k
+        if are_all or len(positions) >= k:
+            break
+        # All items of other groups are below these.
+        without_hit = mask & ~np.isin(groups, groups[positions])
+    return positions[:k]
 
 
 def _block_candidates(scores: np.ndarray, k: int, mask: np.ndarray | None) -> np.ndarray | None:
@@ -74,7 +80,8 @@ def _block_candidates(scores: np.ndarray, k: int, mask: np.ndarray | None) -> np
     """
     size = BLOCK if k <= len(scores) // BLOCK // 8 else SMALL_BLOCK
     n_blocks = len(scores) // size
-    if not 0 < k <= n_blocks // 8 or scores.dtype.kind != "f":
+    has_few_best_blocks = 0 < k <= n_blocks // 8
+    if not has_few_best_blocks or scores.dtype.kind != "f":
         return None
     whole = n_blocks * size
     blocks = scores[:whole].reshape(n_blocks, size)
@@ -96,7 +103,8 @@ def _block_candidates(scores: np.ndarray, k: int, mask: np.ndarray | None) -> np
     positions = chosen[slots // size] * size + slots % size
     rest = whole + np.flatnonzero(scores[whole:] >= bound)
     candidates = np.concatenate([positions, rest])
-    candidates = candidates if mask is None else candidates[mask[candidates]]
+    if mask is not None:
+        candidates = candidates[mask[candidates]]
     # Ties go to the smaller position: of many blocks that only reach the bound, the first ones are
     # enough if they contain k scores.
     if len(tied) > 2 * k and np.isin(candidates // size, tied[: 2 * k]).sum() < k:
@@ -122,14 +130,15 @@ def search_blocks(
     if k < 0 or (mask is not None and mask.shape != (n_keys,)):
         raise ValueError(f"k = {k} must not be negative, and a mask must be ({n_keys},)")
     width = min(k, n_keys if mask is None else int(np.count_nonzero(mask)))
-    parts = [
-        _search_some(scorer(slice(i, i + MAX_QUERIES)), n, n_keys, width, mask)
-        for i in range(0, n_queries if width else 0, MAX_QUERIES)
-        for n in [min(MAX_QUERIES, n_queries - i)]
-    ]
-    if not parts:
+    if not width or not n_queries:
         return np.zeros((n_queries, width), np.int64), np.zeros((n_queries, width), np.float32)
-    return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
+    positions, scores = [], []
+    for start in range(0, n_queries, MAX_QUERIES):
+        end = min(start + MAX_QUERIES, n_queries)
+        best = _search_some(scorer(slice(start, end)), end - start, n_keys, width, mask)
+        positions.append(best[0])
+        scores.append(best[1])
+    return np.concatenate(positions), np.concatenate(scores)
 
 
 def _search_some(
@@ -209,6 +218,7 @@ class _Best:
         rank = np.arange(len(order)) - starts[queries[order]]
         order = order[rank < self.k]
         self.queries, self.positions, self.scores = queries[order], positions[order], scores[order]
-        self.pending, self.n_pending = [], 0
+        self.pending.clear()
+        self.n_pending = 0
         if len(order) == self.n * self.k:
             self.thresholds = self.scores.reshape(self.n, self.k)[:, -1]

@@ -9,6 +9,11 @@ from qkvsearch.store.snapshot import Snapshot
 from qkvsearch.store.workspace import Workspace
 
 __all__ = [
-    "FORMAT_VERSION", "BuildContents", "BuildEntry", "CatalogRows", "Snapshot", "StoredCatalog",
+    "FORMAT_VERSION",
+    "BuildContents",
+    "BuildEntry",
+    "CatalogRows",
+    "Snapshot",
+    "StoredCatalog",
     "Workspace",
-]  # fmt: skip
+]

@@ -29,7 +29,9 @@ def write_array(path: Path, array: np.ndarray) -> dict[str, Any]:
 
 
 class _Stream:
-    """A file that NumPy writes to through Python: directly, it would miss a last write's error."""
+    """A file that NumPy writes to through Python. On a real file it bypasses Python, and misses
+    errors of the last write.
+    """
 
     def __init__(self, file: IO[bytes]) -> None:
         self.write = file.write

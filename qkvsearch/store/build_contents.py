@@ -9,30 +9,59 @@ import numpy as np
 
 from qkvsearch.store.array_files import StoredFile, read_array
 from qkvsearch.store.catalog.file import CatalogRows
-from qkvsearch.store.segments import AFTER
+from qkvsearch.store.segments import AFTER, ORIGIN
 from qkvsearch.store.snapshot import Snapshot
 
 if TYPE_CHECKING:
+    from qkvsearch.tables.catalog import Catalog
     from qkvsearch.tables.ids import Ids
 
 
 @dataclass
 class BuildContents:
-    """Contents of a new build: catalog, users, arrays by name, facts for the manifest.
-
-    base: the build that a new segment is added to; None for a whole build. The catalog and the
-    arrays of a segment have its own items only. tombstones: the stored rows, of any segment, that
-    are no items any more, int32, ascending. shared: files of other builds that this one links to,
-    by name.
-    """
+    """Contents of a new build. The catalog and the arrays of a segment have its own items only."""
 
     catalog: CatalogRows | None = None
     users: Ids | None = None
+    # By their full names.
     arrays: dict[str, np.ndarray] = field(default_factory=dict)
+    # What the manifest says about the build.
     facts: dict[str, Any] = field(default_factory=dict)
+    # The build that a new segment is added to; None for a whole build.
     base: Snapshot | None = None
+    # The stored rows, of any segment, that are no items any more, int32, ascending.
     tombstones: np.ndarray | None = None
+    # Files of other builds that this one links to, by name.
     shared: dict[str, StoredFile] = field(default_factory=dict)
+
+    @classmethod
+    def adding(
+        cls, base: Snapshot, items: Catalog, positions: np.ndarray, facts: dict[str, Any]
+    ) -> BuildContents:
+        """Return a segment with new items, without the arrays of components.
+
+        positions: the row in `base` of the item that each one replaces, −1 for none, int64 (n,). A
+        replaced item is deleted, and the new one keeps its interactions. Raises `LookupError` where
+        the items have other columns.
+        """
+        rows, replaced = base.rows, positions[positions >= 0]
+        arrays = {
+            AFTER: base.base.catalog.rows_before(items.ids),
+            ORIGIN: np.where(positions >= 0, rows.origin[positions], -1),
+        }
+        return cls(
+            CatalogRows.of_segment(items, base.catalog),
+            arrays=arrays,
+            facts=facts,
+            base=base,
+            tombstones=np.union1d(base.tombstones, rows.stored[replaced]),
+        )
+
+    @classmethod
+    def removing(cls, base: Snapshot, deleted: np.ndarray, facts: dict[str, Any]) -> BuildContents:
+        """Return a segment that deletes the items in these rows of `base`, int64 (n,)."""
+        tombstones = np.union1d(base.tombstones, base.rows.stored[deleted])
+        return cls(facts=facts, base=base, tombstones=tombstones)
 
     @property
     def n_rows(self) -> int:

@@ -40,7 +40,9 @@ def file_status(path: Path) -> os.stat_result:
 
 
 def check_size(path: Path, entry: Mapping[str, Any]) -> os.stat_result:
-    """Return a file's status. Raise `DamagedError` if it is missing, a link, or resized."""
+    """Return the status of a file. Raise `DamagedError` where it is missing, a link, or of another
+    size than in the manifest.
+    """
     try:
         status = file_status(path)
     except OSError as error:
@@ -62,7 +64,9 @@ def check_file(path: Path, entry: Mapping[str, Any], *, again: bool = False) -> 
 
 
 def compare(path: Path, entry: Mapping[str, Any]) -> None:
-    """Read a file and compare it with its checksum, also again. Raises `DamagedError`."""
+    """Read a file and compare it with its checksum, even if that was done before. Raises
+    `DamagedError`.
+    """
     check_size(path, entry)
     try:
         actual = checksum(path)
@@ -76,7 +80,9 @@ def compare(path: Path, entry: Mapping[str, Any]) -> None:
 
 
 def write_checksummed(path: Path, content: Any, mode: int = 0o666) -> str:
-    """Write JSON atomically, synced; return its checksum. mode: permissions of a new file."""
+    """Write a temporary file, sync it and rename it to `path`; return the checksum of the content.
+    mode: the permissions of a new file.
+    """
     text, checksum = _encoded(content)
     write_synced(path, text.encode(), mode)
     return checksum

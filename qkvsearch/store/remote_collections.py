@@ -27,20 +27,22 @@ SUM = "key_sum"
 
 @dataclass(frozen=True)
 class RemoteCollection:
-    """A collection with the keys of one segment.
+    """A collection with the keys of one segment."""
 
-    uri: of the server. prefix: the start of the names of the workspace's collections. collection:
-    its name. index: the kind of index of dense heads, "" for an exact one.
-    """
-
+    # Of the server.
     uri: str
+    # The start of the names of the workspace's collections.
     prefix: str
+    # Its name.
     collection: str = ""
+    # The kind of index of dense heads, "" for an exact one.
     index: str = ""
 
     @classmethod
     def new(cls, address: str, previous: Mapping[str, Any]) -> RemoteCollection:
-        """Parse `milvus:URI` and connect. previous: the former build's facts. Raises `QkvError`."""
+        """Parse `milvus:URI` and connect to the server. previous: the facts of the build that is
+        replaced. Raises `QkvError`, also where no server answers.
+        """
         from qkvsearch.engines.milvus.connection import address as parse_address
         from qkvsearch.engines.milvus.connection import connect
 
@@ -53,7 +55,9 @@ class RemoteCollection:
 
     @classmethod
     def of(cls, facts: Mapping[str, Any]) -> RemoteCollection | None:
-        """Return the collection in facts; None for local keys. Raises `WorkspaceError`."""
+        """Return the collection in the facts of a build; None where the keys are local. Raises
+        `WorkspaceError` for a fact of another form.
+        """
         fact = facts.get(FACT)
         if fact is None:
             return None
@@ -112,7 +116,9 @@ def _collections(workspace: Path) -> Iterator[RemoteCollection | QkvError | None
 
 
 def drop_keys(before: Iterable[RemoteCollection], workspace: Path) -> None:
-    """Drop collections of `before`, the builds before some were removed, that no build needs."""
+    """Drop the collections that no build of the workspace needs any more. before: the collections
+    of its builds before some were removed.
+    """
     prefixes = {(remote.uri, remote.prefix) for remote in before}
     remaining = list(_collections(workspace)) if prefixes else []
     if not prefixes or any(isinstance(item, QkvError) for item in remaining):

@@ -17,20 +17,23 @@ ROOT = "root.json"
 
 @dataclass(frozen=True)
 class BuildEntry:
-    """A build in the list of the root.
+    """A build in the list of the root."""
 
-    name: of its folder. number: greater than those of earlier builds. command: that made it. base:
-    the whole build that its segments were added to, or itself. parent: the build that was current
-    before, "" for none. manifest: the checksum of its manifest.
-    """
-
+    # The name of its folder.
     name: str
+    # Greater than the numbers of earlier builds.
     number: int
+    # When it was made, in UTC (ISO 8601).
     created: str
+    # The command that made it.
     command: str
+    # How many items it has.
     items: int
+    # The whole build that its segments were added to, or itself.
     base: str
+    # The build that was current before, "" for none.
     parent: str
+    # The checksum of its manifest.
     manifest: str
 
 
@@ -73,7 +76,9 @@ class Root:
 
 
 def read_root(workspace: Path) -> Root | None:
-    """Read the root, if any. Raises `DamagedError`, and `WorkspaceError` for another format."""
+    """Read the root; return None where there is none. Raises `DamagedError`, and `WorkspaceError`
+    for another format.
+    """
     path = workspace / ROOT
     try:
         content: Any = read_checksummed(path)

@@ -31,8 +31,7 @@ class Segment:
     damaged file affects only what needs it.
 
     checksum: of the manifest, None to accept any. again: compare every file anew, because its
-    content will be written to a new file under a new checksum. below: name and checksum of the
-    manifest of each segment below this one, base first. Raises `DamagedError`, and
+    content will be written to a new file under a new checksum. Raises `DamagedError`, and
     `WorkspaceError` for another format.
     """
 
@@ -44,20 +43,16 @@ class Segment:
             raise DamagedError(folder, "it is a link, and was written as a folder")
         try:
             manifest = read_checksummed(path, checksum)
-            self.checksum = checksum or checksum_of(manifest)
             require_format(folder, manifest["format"])
+            _require_manifest(manifest)
+            self.checksum = checksum or checksum_of(manifest)
             self.manifest: Mapping[str, Any] = manifest
+            # Size and checksum of each file, by its name.
             self.files: Mapping[str, Mapping[str, Any]] = dict(manifest["files"])
+            # How many items the segment itself has.
             self.n_rows: int = manifest["n_rows"]
+            # Name and checksum of the manifest of each segment below this one, the base first.
             self.below = [(str(name), str(sum_)) for name, sum_ in manifest["below"]]
-            if not all(entry.keys() >= {"bytes", "xxh3"} for entry in self.files.values()):
-                raise LookupError
-            if not isinstance(self.n_rows, int) or not isinstance(manifest["facts"], dict):
-                raise TypeError
-            if any("/" in name or "\\" in name or name.startswith(".") for name in self.files):
-                raise LookupError
-            if not all(BUILD_NAME.fullmatch(name) for name, _ in self.below):
-                raise LookupError
         except FileNotFoundError:
             raise DamagedError(path, "it is not there") from None
         except (AttributeError, LookupError, TypeError, ValueError):
@@ -135,3 +130,17 @@ def require_format(path: Path, version: int) -> None:
             f"{path}: the workspace has format {version!r:.20}, and this version reads format "
             f"{FORMAT_VERSION} only; build it again in a new folder"
         )
+
+
+def _require_manifest(manifest: Any) -> None:
+    """Raise an error where a manifest lacks what a segment reads, or names files elsewhere."""
+    if not isinstance(manifest["n_rows"], int) or not isinstance(manifest["facts"], dict):
+        raise TypeError
+    for name, entry in manifest["files"].items():
+        if not entry.keys() >= {"bytes", "xxh3"}:
+            raise LookupError(name)
+        if "/" in name or "\\" in name or name.startswith("."):
+            raise LookupError(name)
+    for name, _ in manifest["below"]:
+        if not BUILD_NAME.fullmatch(str(name)):
+            raise LookupError(name)

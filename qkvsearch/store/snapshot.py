@@ -15,6 +15,7 @@ from qkvsearch.store.array_files import StoredFile
 from qkvsearch.store.catalog.stored import StoredCatalog
 from qkvsearch.store.locks import hold_build, is_writing
 from qkvsearch.store.records import RecordsDatabase
+from qkvsearch.store.records.build_records import BuildRecords
 from qkvsearch.store.root import BuildEntry, read_root
 from qkvsearch.store.row_map import RowMap
 from qkvsearch.store.segments import AFTER, BUILDS_FOLDER, MANIFEST, ORIGIN, TOMBSTONES, Segment
@@ -37,7 +38,8 @@ class Snapshot:
         segments: Sequence[Segment],
         lock: IO[Any] | None = None,
     ) -> None:
-        self.workspace, self.created, self.segments = workspace, created, list(segments)
+        self.workspace, self.created = workspace, created
+        self.segments = list(segments)
         self._lock = lock
         if lock is not None:  # in case nobody calls `close`
             weakref.finalize(self, lock.close)
@@ -105,15 +107,8 @@ class Snapshot:
         base, *others = self.with_items
         if not others and not len(self.tombstones):
             return RowMap.plain(base.n_rows)
-        after, origin = (
-            np.concatenate(
-                [
-                    np.zeros(0, np.int64),
-                    *(segment.row_numbers(name, segment.n_rows, *limits) for segment in others),
-                ]
-            )
-            for name, limits in ((AFTER, (0, base.n_rows)), (ORIGIN, (-1, base.n_rows - 1)))
-        )
+        after = _joined_numbers(others, AFTER, 0, base.n_rows)
+        origin = _joined_numbers(others, ORIGIN, -1, base.n_rows - 1)
         ids: list[Any] = [id_ for segment in others for id_ in segment.catalog.ids()]
         if len({segment.catalog.whole_ids for segment in self.with_items}) == 1:
             return RowMap.joined(base.n_rows, self.tombstones, after, origin, ids)
@@ -125,17 +120,13 @@ class Snapshot:
     @cached_property
     def catalog(self) -> StoredCatalog:
         """The items and users of the build. Raises `DamagedError`."""
-        return StoredCatalog(
-            [segment.catalog for segment in self.with_items],
-            self.rows,
-            self.facts,
-            self.records_database,
-        )
+        catalogs = [segment.catalog for segment in self.with_items]
+        return StoredCatalog(catalogs, self.rows, self.facts)
 
-    @property
-    def records_database(self) -> RecordsDatabase:
-        """The records of the workspace."""
-        return RecordsDatabase.of(self.workspace)
+    @cached_property
+    def records(self) -> BuildRecords:
+        """The interactions with items of this build that were recorded in the workspace."""
+        return BuildRecords(self.catalog, RecordsDatabase.of(self.workspace))
 
     def array(self, name: str) -> np.ndarray:
         """Read an array from the newest segment that has it. Raises `DamagedError`."""
@@ -200,6 +191,12 @@ def open_current(workspace: Path) -> Snapshot | None:
             if attempt == ATTEMPTS - 1 or newer is None or newer.current == root.current:
                 raise
     raise AssertionError
+
+
+def _joined_numbers(segments: Sequence[Segment], name: str, low: int, high: int) -> np.ndarray:
+    """Read one array of row numbers of several segments, int64, from `low` to `high`."""
+    arrays = [segment.row_numbers(name, segment.n_rows, low, high) for segment in segments]
+    return np.concatenate([np.zeros(0, np.int64), *arrays])
 
 
 def _locked(manifest: Path) -> IO[Any]:

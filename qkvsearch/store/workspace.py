@@ -12,17 +12,13 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from qkvsearch._utils.files import sync_directory
 from qkvsearch.errors import DamagedError, QkvError, WorkspaceError, listed_names
-from qkvsearch.store.array_files import (
-    file_entry,
-    share_file,
-    write_array,
-)
+from qkvsearch.store.array_files import file_entry, share_file, write_array
 from qkvsearch.store.build_contents import BuildContents
 from qkvsearch.store.catalog.file import CATALOG, write_catalog
 from qkvsearch.store.checksums import read_checksummed, write_checksummed
@@ -48,9 +44,6 @@ from qkvsearch.store.segments import (
     Segment,
 )
 from qkvsearch.store.snapshot import Snapshot, open_current
-
-if TYPE_CHECKING:
-    pass
 
 log = logging.getLogger("qkvsearch.store")
 
@@ -170,14 +163,16 @@ class Workspace:
                 self._discard(folder)
             if not isinstance(error, (OSError, sqlite3.Error)):
                 raise
-            no_space = isinstance(error, OSError) and error.errno in NO_SPACE
-            full = no_space or "disk is full" in str(error)
-            advice = "; is the disk full? The previous build stays" if full else ""
+            has_no_space = isinstance(error, OSError) and error.errno in NO_SPACE
+            # SQLite has no number for it.
+            is_full = has_no_space or "disk is full" in str(error)
+            advice = "; is the disk full? The previous build stays" if is_full else ""
             message = f"{self.path}: cannot write the build: {error}{advice}"
             raise WorkspaceError(message) from error
 
     def _written(self, folder: Path, entry: BuildEntry, contents: BuildContents) -> BuildEntry:
         """Write all files of a build, then the manifest; return the entry with its checksum."""
+        # The entries of the manifest, by the names of the files.
         files: dict[str, Any] = {}
         for name, source in contents.shared.items():
             files[name] = share_file(source, folder / name)
@@ -185,6 +180,7 @@ class Workspace:
             write_catalog(folder / CATALOG, contents.catalog, contents.users)
             files[CATALOG] = file_entry(folder / CATALOG)
         n_rows = contents.n_rows
+        # Before the other arrays: this takes those that are keys on a server out of `contents`.
         write_keys(entry.name, self.path, contents)
         arrays = dict(contents.arrays)
         if contents.tombstones is not None and len(contents.tombstones):

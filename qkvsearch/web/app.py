@@ -112,7 +112,8 @@ def make_app(settings: Settings) -> FastAPI:
         middleware=[Middleware(Guard, service=service, pages=tuple(pages.PAGES))],
     )
     app.state.service = service
-    for name in (*ROUTES, *(() if settings.read_only else WRITE_ROUTES)):
+    routes = ROUTES if settings.read_only else (*ROUTES, *WRITE_ROUTES)
+    for name in routes:
         module = import_module(f"qkvsearch.web.api.{name}_routes")
         app.include_router(module.router, prefix=API, responses=ANY_ERROR)
     return app

@@ -58,17 +58,21 @@ class Guard:
     """Middleware around the whole app. pages: their paths, which are open to everyone."""
 
     def __init__(self, app: ASGIApp, service: Service, pages: tuple[str, ...] = ()) -> None:
-        self.app, self.service, self.pages = app, service, (*pages, "/favicon.ico")
+        self.app = app
+        self.service = service
+        self.pages = (*pages, "/favicon.ico")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
         begin_request(scope)
-        start, is_head = time.perf_counter(), scope["method"] == "HEAD"
+        start = time.perf_counter()
         self.service.metrics.begin()
-        # A HEAD is answered as a GET, and the body is left out.
-        asked = {**scope, "method": "GET"} if is_head else scope
+        method = scope["method"]
+        is_head = method == "HEAD"
+        if is_head:  # is answered as a GET, and the body is left out
+            scope = {**scope, "method": "GET"}
         request_headers = Headers(scope=scope)
         body = Body(request_headers, receive, self.service.settings)
 
@@ -84,17 +88,19 @@ class Guard:
         with UNREAD.holding() as held:
             answer = Answer(send, add_headers, held, is_head)
             try:
-                await self._answer(asked, request_headers, body, answer)
+                await self._answer(scope, request_headers, body, answer)
             finally:
                 seconds = time.perf_counter() - start
-                self._log(asked, scope["method"], answer.status, seconds)
+                self._log(scope, method, answer.status, seconds)
 
     async def _answer(self, scope: Scope, headers: Headers, body: Body, answer: Answer) -> None:
         """Answer a request by the app, or refuse it."""
+        is_preflight = scope["method"] == "OPTIONS" and "access-control-request-method" in headers
         try:
-            self._check(scope, headers)
-            is_preflight = "access-control-request-method" in headers
-            if scope["method"] == "OPTIONS" and is_preflight and self._is_allowed(headers):
+            self._check_address(scope)
+            self._check_host(headers)
+            self._check_site(scope, headers)
+            if is_preflight and self._is_allowed(headers):
                 preflight = Response(None, HTTPStatus.NO_CONTENT, PREFLIGHT)
                 await preflight(scope, body.receive, answer.send)
             else:
@@ -111,28 +117,32 @@ class Guard:
             elif not answer.is_complete:  # a part of the answer is gone already
                 raise
 
-    def _check(self, scope: Scope, headers: Headers) -> None:
-        """Raise `Problem` for an address that is too long, and for requests of other sites' pages:
-        to a name of theirs that leads here (DNS rebinding), or to the API.
-        """
+    def _check_address(self, scope: Scope) -> None:
+        """Raise `Problem` for an address that is too long."""
         if len(scope["query_string"]) + len(scope["raw_path"]) > MAX_TARGET:
             too_long = f"an address has at most {MAX_TARGET:,} bytes: send long ones by POST"
             raise Problem(HTTPStatus.REQUEST_URI_TOO_LONG, too_long)
+
+    def _check_host(self, headers: Headers) -> None:
+        """Raise `Problem` for a foreign name that leads to this machine (DNS rebinding)."""
         if self.service.token is None and _host_name(headers) not in LOOPBACK:
             only_local = (
                 "without a token this server answers only to the names of this machine, such as "
                 "127.0.0.1"
             )
             raise Problem(HTTPStatus.MISDIRECTED_REQUEST, only_local)
-        if scope["method"] in READING and self._is_page(scope["path"]):
+
+    def _check_site(self, scope: Scope, headers: Headers) -> None:
+        """Raise `Problem` for a page of another site that uses the API."""
+        reads_a_page = scope["method"] in READING and self._is_page(scope["path"])
+        if reads_a_page or not _is_foreign(headers) or self._is_allowed(headers):
             return
-        if _is_foreign(headers) and not self._is_allowed(headers):
-            site = headers.get("origin", "another site")
-            raise Problem(
-                HTTPStatus.FORBIDDEN,
-                f"pages of {site} may link to the pages here, but not use the API, unless the "
-                "server is started with `--allow-origin` and their origin",
-            )
+        site = headers.get("origin", "another site")
+        raise Problem(
+            HTTPStatus.FORBIDDEN,
+            f"pages of {site} may link to the pages here, but not use the API, unless the "
+            "server is started with `--allow-origin` and their origin",
+        )
 
     def _is_page(self, path: str) -> bool:
         return path in self.pages or path.startswith(PAGE_FILES)
@@ -158,13 +168,10 @@ class Guard:
             raise Problem(HTTPStatus.UNAUTHORIZED, detail, challenge)
 
     def _log(self, scope: Scope, method: str, status: int, seconds: float) -> None:
-        """Log a line of JSON, without the query unless the settings want it."""
-        route = getattr(scope.get("route"), "path", "")
-        if not route:  # refused before, or unknown: any client could make up a path
-            route = scope["path"] if scope["path"] in self.pages else "other"
-        elif scope["path"].startswith(API) and not route.startswith(API):
-            route = f"{API}{route}"  # a router's own path has no prefix
-        method = method if method in METHODS else "other"
+        """Count a request and log a line of JSON, without the query unless the settings want it."""
+        route = self._route(scope)
+        if method not in METHODS:
+            method = "other"
         self.service.metrics.end(route, method, status, seconds)
         if not access.isEnabledFor(logging.INFO):
             return
@@ -180,8 +187,19 @@ class Guard:
             line["target"] = scope["path"] + "?" + scope["query_string"].decode("latin-1")
         access.info(json.dumps(line, ensure_ascii=True))
 
+    def _route(self, scope: Scope) -> str:
+        """Return the path of the route that answered, without what stands for its {names}."""
+        route: str = getattr(scope.get("route"), "path", "")
+        path = scope["path"]
+        if not route:  # refused before, or unknown: any client could make up a path
+            return path if path in self.pages else "other"
+        if path.startswith(API) and not route.startswith(API):
+            return f"{API}{route}"  # a router's own path has no prefix
+        return route
+
 
 def _host_name(headers: Headers) -> str | None:
+    """Return the name by which the client reached the server; None where it is no valid one."""
     try:
         return urlsplit(f"//{headers.get('host', '')}").hostname
     except ValueError:
@@ -210,8 +228,12 @@ class Answer:
         held: HeldBytes,
         is_head: bool,
     ) -> None:
-        self._send, self._add_headers, self._held, self._is_head = send, add_headers, held, is_head
-        self.status, self.is_complete = 0, False
+        self._send = send
+        self._add_headers = add_headers
+        self._held = held
+        self._is_head = is_head
+        self.status = 0
+        self.is_complete = False
 
     async def send(self, message: Message) -> None:
         """Send the next part. Raises `NoRoomError` instead of a large answer where other clients
@@ -235,7 +257,8 @@ class Body:
     """The body of a request, as the app receives it."""
 
     def __init__(self, headers: Headers, receive: Receive, settings: Settings) -> None:
-        self._receive, self._settings = receive, settings
+        self._receive = receive
+        self._settings = settings
         length = headers.get("content-length", "0")
         self._n_declared = int(length) if length.isdecimal() else 0
         self._n_bytes = 0

@@ -13,11 +13,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Mount, Route
 
+from qkvsearch._utils.spoken import LANGUAGES, ORIGINAL
+from qkvsearch.heads.search_heads import HEADS
 from qkvsearch.lessons import LESSONS, outline
 from qkvsearch.lessons.exports.page import STYLES
 from qkvsearch.lessons.exports.page.article import welcome
 from qkvsearch.lessons.markup import prose
-from qkvsearch.lessons.messages import LANGUAGES, language, say, spoken
+from qkvsearch.lessons.messages import language, say, spoken
 from qkvsearch.text.pretrained.fetch import MINILM, find
 from qkvsearch.web.api.request_parameters import MAX_BATCH
 from qkvsearch.web.guard import POLICY
@@ -25,7 +27,8 @@ from qkvsearch.web.service import Service
 from qkvsearch.web.whole_files import WholeFiles
 
 HERE = Path(__file__).parent
-FILES, WORDS = HERE / "static", HERE / "words"
+FILES = HERE / "static"
+WORDS = HERE / "words"
 # Each page by its address, in the order of the menu.
 PAGES = {
     "/": "search",
@@ -36,8 +39,10 @@ PAGES = {
     "/inside": "inside",
     "/docs": "docs",
 }
+# Entries of Accept-Language that are read.
+MAX_ENTRIES = 20
+# Pictures of the catalog may be anywhere.
 IMAGE_POLICY = POLICY.replace("img-src 'self' data:", "img-src 'self' data: https: http:")
-TAGS = {"en": "en", "zh": "zh-Hans"}
 
 
 def routes(service: Service) -> list[BaseRoute]:
@@ -68,7 +73,7 @@ def facts_of(service: Service, name: str) -> dict[str, Any]:
     if name == "search":
         columns = service.engine.items.address_columns()
         images = any(column["display"] == "image" for column in columns)
-        return {"most": service.settings.hits, "images": images}
+        return {"most": service.settings.hits, "images": images, "heads": shown_heads(service)}
     if name == "recommend":
         return {"most": service.settings.hits, "batch": MAX_BATCH}
     if name == "map":
@@ -76,11 +81,29 @@ def facts_of(service: Service, name: str) -> dict[str, Any]:
     if name == "attend":
         main = service.engine.models.main_head
         # A transformer has more to show, so it is first.
-        installed = [MINILM] if find(MINILM) is not None and main != MINILM else []
-        return {"encoders": [*installed, main]}
+        has_transformer = find(MINILM) is not None and main != MINILM
+        return {"encoders": [MINILM, main] if has_transformer else [main]}
     if name == "learn":
         return {"lessons": list(LESSONS)}
     return {}
+
+
+def shown_heads(service: Service) -> list[dict[str, Any]]:
+    """Return what the page shows of each head of search, in the order of its lists.
+
+    The title is in the language of the request, or in English where there is none in it.
+    """
+    models = service.engine.models
+    return [
+        {
+            "name": head.name,
+            "title": head.titles.get(spoken(), head.titles.get("en", "")),
+            "colours": head.colours,
+            "isChoice": head.ranks_alone and head.is_in(models, has_user=True),
+            "needsUser": not head.is_in(models, has_user=False),
+        }
+        for head in HEADS
+    ]
 
 
 def contents_of_the_course(request: Request) -> dict[str, Any]:
@@ -117,14 +140,16 @@ def render(
     """Render a page in the language of the request. name: of its template, script, style and words.
     path: its address in the menu. facts: what its script must know. shown: what its template needs.
     """
-    tag, titles = TAGS[spoken()], words("titles")
+    tag = LANGUAGES[spoken()].tag
+    titles = words("titles")
+    other_languages = [(code, LANGUAGES[code].own_name) for code in LANGUAGES if code != spoken()]
     text = (
         templates()
         .get_template(f"{name}.html")
         .render(
             say=say,
             tag=tag,
-            other={"en": ("zh", "中文"), "zh": ("en", "English")}[spoken()],
+            other_languages=other_languages,
             name=name,
             path=path,
             title=title,
@@ -145,9 +170,12 @@ def templates() -> Environment:
     """Return the templates. They escape every text."""
     loader = PackageLoader("qkvsearch.web", "templates")
     return Environment(
-        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True,
+        loader=loader,
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
         lstrip_blocks=True,
-    )  # fmt: skip
+    )
 
 
 def language_of(request: Request) -> str:
@@ -159,12 +187,13 @@ def language_of(request: Request) -> str:
     if requested in LANGUAGES:
         return requested
     weights: dict[str, float] = {}
-    for entry in request.headers.get("accept-language", "").lower().split(",")[:20]:
+    for entry in request.headers.get("accept-language", "").lower().split(",")[:MAX_ENTRIES]:
         tag, _, quality = entry.strip().partition(";q=")
-        with suppress(ValueError):
-            weights.setdefault(tag.split("-")[0], float(quality or 1))
-    accepted = [name for name in weights if name in LANGUAGES and 0 < weights[name] <= 1]
-    return max(accepted, key=lambda name: weights[name], default="en")
+        code = tag.split("-")[0]
+        with suppress(ValueError):  # such an entry is ignored
+            weights.setdefault(code, float(quality or 1))
+    accepted = [code for code in weights if code in LANGUAGES and 0 < weights[code] <= 1]
+    return max(accepted, key=lambda code: weights[code], default=ORIGINAL)
 
 
 def language_in_links(request: Request) -> str:

@@ -25,10 +25,11 @@ from qkvsearch.web.settings import LOOPBACK, BearerToken, Settings
 from qkvsearch.web.slow_clients import BoundedProtocol
 
 log = logging.getLogger("qkvsearch.web")
-# How long answers that are on their way may take when the server is told to stop.
+# Seconds that answers on their way may take when the server is told to stop.
 STOPS_WITHIN = 8
+# The limit of open files where the system has none.
 ENOUGH_FILES = 10_240
-# After which a connection without a request is closed.
+# Seconds after which a connection without a request is closed.
 IDLE_SECONDS = 10
 # Bytes of answers that the system takes for each connection, whether or not the client reads them.
 # Linux allows itself twice as many. Without a limit it takes megabytes.
@@ -37,9 +38,10 @@ SEND_BUFFER = 131_072
 # was sent. This holds also for what is left when the server has closed the connection.
 UNSENT_MS = 20_000
 APP = "qkvsearch.web.app:create_app"
-# What the worker processes share, in the system's folder for temporary files. A server holds a
-# lock on the file as long as it lives, however it ends.
-FOLDER, LOCK = "qkvsearch-serve-", "lock"
+# The folder that the worker processes share begins so, in the system's folder for temporary files.
+FOLDER = "qkvsearch-serve-"
+# A file in it that a server holds locked as long as it lives, however it ends.
+LOCK = "lock"
 TRUNCATED = (
     "was ended by SIGBUS: a file of the workspace was truncated while it was read; see what is "
     "damaged with qkvsearch info --verify"

@@ -30,7 +30,8 @@ class Load:
     """How many requests of a kind run or wait, and how many may."""
 
     def __init__(self, limit: int) -> None:
-        self.n, self.limit = 0, limit
+        self.n = 0
+        self.limit = limit
 
     def begin(self) -> None:
         """Count one more. Raises `Problem` for too many."""

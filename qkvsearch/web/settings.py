@@ -27,30 +27,35 @@ METRICS = "PROMETHEUS_MULTIPROC_DIR"
 
 @dataclass(frozen=True)
 class Settings:
-    """workspace: a folder. name: what it is called on the pages. token_file: a file with the secret
-    that clients send, None for none. shared: a folder for what the workers tell each other. log: a
-    line for each request. allow_origins: other sites whose pages may use the API, as browsers spell
-    their origins. example_user: a made-up user of a sample, to try the pages with.
+    """What a server answers from, whom it answers, and its limits."""
 
-    Limits: `seconds` a request may take, of which `threads` run at once, half as many more that
-    explain, and `waiting` may wait; `body` bytes of a request, which arrive within `body_seconds`;
-    `hits` asked for at once.
-    """
-
+    # The folder of the workspace.
     workspace: Path
+    # What the pages call the workspace.
     name: str
+    # A folder for what the workers tell each other.
     shared: Path
+    # Without the routes that change the workspace.
     read_only: bool = False
+    # A file with the secret that clients send; None for none.
     token_file: Path | None = None
+    # A line for each request.
     log: bool = True
     log_queries: bool = False
+    # Other sites whose pages may use the API, as browsers spell their origins.
     allow_origins: tuple[str, ...] = ()
+    # A made-up user of a sample, to try the pages with; "" for none.
     example_user: str = ""
+    # How long a request may take.
     seconds: float = 30.0
+    # Requests that run at once; half as many more may run that explain.
     threads: int = 4
+    # Requests that may wait for a thread.
     waiting: int = 64
+    # Bytes of a request's body, and the seconds within which they must arrive.
     body: int = 1_000_000
     body_seconds: float = 10.0
+    # Hits that a question may ask for at once.
     hits: int = 100
 
     @contextmanager
@@ -95,7 +100,8 @@ class BearerToken:
 
     def is_in(self, authorization: str) -> bool:
         """Return whether the header `Authorization` has the token, in constant time."""
-        scheme, sent = authorization[: len(SCHEME)], authorization[len(SCHEME) :]
+        scheme = authorization[: len(SCHEME)]
+        sent = authorization[len(SCHEME) :]
         same = secrets.compare_digest(sent.strip().encode("utf-8", "replace"), self._token)
         return same and scheme.lower() == SCHEME
 
@@ -107,22 +113,20 @@ def origin_of(text: str) -> str:
     >>> origin_of("HTTPS://Shop.example:443/")
     'https://shop.example'
     """
+    malformed = QkvError(
+        f"`allow_origins` {text!r}: an origin is a scheme, a host and perhaps a port, such as "
+        "https://shop.example or http://localhost:3000"
+    )
     try:
         url = urlsplit(text.lower())
-        host, port = url.hostname or "", url.port
+        host = url.hostname
+        port = url.port
     except ValueError:
-        host = ""
-    if (
-        not (host and text.isascii())
-        or url.scheme not in PORTS
-        or url.path.strip("/")
-        or "@" in url.netloc
-        or url.query
-        or url.fragment
-    ):
-        raise QkvError(
-            f"`allow_origins` {text!r}: an origin is a scheme, a host and perhaps a port, such as "
-            "https://shop.example or http://localhost:3000"
-        )
-    host = f"[{host}]" if ":" in host else host
-    return f"{url.scheme}://{host}" + ("" if port in (None, PORTS[url.scheme]) else f":{port}")
+        raise malformed from None
+    has_more = url.path.strip("/") or "@" in url.netloc or url.query or url.fragment
+    if not host or not text.isascii() or url.scheme not in PORTS or has_more:
+        raise malformed
+    if ":" in host:  # an address of IPv6
+        host = f"[{host}]"
+    is_usual_port = port is None or port == PORTS[url.scheme]
+    return f"{url.scheme}://{host}" if is_usual_port else f"{url.scheme}://{host}:{port}"

@@ -13,9 +13,10 @@ from typing import Protocol
 
 from qkvsearch.web.problems import RETRY_AFTER, Problem
 
-# Bytes of all answers of a process that are not read yet, and of an answer that counts: smaller
-# ones, such as errors, are always sent.
-MAX_UNREAD, MIN_COUNTED = 64_000_000, 16_384
+# Bytes of all answers of a process that are not read yet.
+MAX_UNREAD = 64_000_000
+# Bytes of an answer that counts. Smaller ones, such as errors, are always sent.
+MIN_COUNTED = 16_384
 # Where the limit is reached, clients that have read nothing for so many seconds are dropped, the
 # idlest first. One that reads 50 kB a second seems idle for up to 5 seconds (`slow_clients`).
 PATIENCE = 5.0
@@ -89,7 +90,8 @@ class HeldBytes:
     """The bytes of one answer."""
 
     def __init__(self, answers: UnreadAnswers) -> None:
-        self._answers, self.n_bytes = answers, 0
+        self._answers = answers
+        self.n_bytes = 0
 
     def add(self, n_bytes: int) -> None:
         """Count more bytes, unless they are few. Raises `NoRoomError`."""

@@ -10,7 +10,9 @@ from rich.cells import cell_len
 
 from qkvsearch.cli.context import CommandContext
 from qkvsearch.cli.hits import ranking_table, write_ranking
-from qkvsearch.cli.render import Output, listing_table, to_table
+from qkvsearch.cli.listing_table import listing_table
+from qkvsearch.cli.render import Output
+from qkvsearch.cli.text_table import to_table
 from qkvsearch.rank.listing import Listing
 from qkvsearch.rank.ranking import Hit, Ranking
 from qkvsearch.scores.components import Components, ScoreComponent

@@ -4,13 +4,17 @@ import csv
 import io
 import json
 import re
+import sys
+from collections import Counter
 
+import click
 import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.cells import cell_len
 
-from qkvsearch.cli import render
+from qkvsearch.cli.text_table import is_too_narrow, to_table
 
 FIELDS = ["rank", "id", "title", "score", "weight"]
 QUESTION = ("search", "attention", "-k", "5")
@@ -127,34 +131,57 @@ def test_a_listing_of_nothing_still_has_its_header(qkv, videos_path, tmp_path):
 
 
 CELLS = st.one_of(
-    st.text(st.sampled_from("abc Z09-.,:%'注é́🙂\t\u00a0|~"), max_size=14),
+    st.text(st.sampled_from("abc Z09-.,:%'注é́🙂\u00a0|~"), max_size=14),
     st.lists(st.text("ab-,", min_size=1, max_size=7), max_size=9).map(" ".join),
 )
 
 
-@given(
-    st.lists(st.sampled_from(["left", "right", "wrap"]), min_size=1, max_size=4).flatmap(
-        lambda ways: st.tuples(
-            st.lists(CELLS, min_size=len(ways), max_size=len(ways)).map(
-                lambda names: list(zip(names, ways, strict=True))
-            ),
-            st.lists(st.lists(CELLS, min_size=len(ways), max_size=len(ways)), max_size=4),
-        )
-    ),
-    CELLS,
-    st.integers(10, 60),
+TABLES = st.lists(st.sampled_from(["left", "right", "wrap"]), min_size=1, max_size=4).flatmap(
+    lambda layouts: st.tuples(
+        st.lists(CELLS, min_size=len(layouts), max_size=len(layouts)).map(
+            lambda names: list(zip(names, layouts, strict=True))
+        ),
+        st.lists(st.lists(CELLS, min_size=len(layouts), max_size=len(layouts)), max_size=4),
+    )
 )
-def test_a_table_without_rich_is_the_one_of_rich(table, caption, width):
+
+
+@given(TABLES, CELLS, st.integers(16, 60))
+def test_a_table_fits_into_the_window_and_loses_no_sign(table, caption, width):
     columns, rows = table
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("COLUMNS", str(width))
-        found = render.to_table(columns, rows, caption)
-        patch.setattr(render, "_plain_table", lambda *_: None)
-        assert found == render.to_table(columns, rows, caption)
+        text = to_table(columns, rows, caption)
+        is_list = is_too_narrow(columns, rows)
+    assert all(cell_len(line) <= width for line in text.splitlines())
+    written = [caption, *(cell for row in rows for cell in row)]
+    if not is_list:
+        written += [name for name, _ in columns]
+        assert Counter(signs(text)) == Counter(signs("".join(written)))
+    else:  # each row has the headings of its own
+        assert Counter(signs("".join(written))) <= Counter(signs(text))
+
+
+@given(TABLES, CELLS, st.integers(16, 60))
+def test_styles_change_nothing_but_the_style(table, caption, width):
+    columns, rows = table
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COLUMNS", str(width))
+        patch.setenv("TERM", "xterm-256color")
+        plain = to_table(columns, rows, caption)
+        patch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+        styled = to_table(columns, rows, caption)
+    assert click.unstyle(styled) == plain
+
+
+def signs(text):
+    return re.sub(r"\s", "", text)
 
 
 def test_what_fits_is_written_without_rich(monkeypatch):
-    monkeypatch.setattr(render, "rendered", lambda _: pytest.fail("by Rich"))
-    columns, rows = [("n", "right"), ("title", "wrap")], [[1, "Heat"], [12, "猫 café"]]
-    monkeypatch.setenv("COLUMNS", "80")
-    assert render.to_table(columns, rows, "two") == " n  title\n 1  Heat\n12  猫 café\ntwo\n"
+    monkeypatch.setitem(sys.modules, "rich.console", None)  # an import of it fails
+    monkeypatch.setenv("COLUMNS", "17")
+    columns, rows = [("n", "right"), ("title", "wrap")], [[1, "Heat"], [12, "A title of words"]]
+    assert to_table(columns, rows, "two") == (
+        " n  title\n 1  Heat\n12  A title of\n    words\ntwo\n"
+    )

@@ -23,7 +23,6 @@ from qkvsearch.heads.dense_keys import DenseKeys
 from qkvsearch.heads.learned_models import NextItemComponent, PreferencesComponent, RatingsComponent
 from qkvsearch.heads.registry import components_of
 from qkvsearch.heads.stored_log import LogComponent
-from qkvsearch.heads.stored_models import StoredModels
 from qkvsearch.heads.tokens import TokensComponent
 from qkvsearch.heads.word_index import WordIndex, WordSequences
 from qkvsearch.heads.words import CodesComponent, LexicalComponent, WordsComponent
@@ -33,7 +32,7 @@ from qkvsearch.learn.learn_again import learn_preferences
 from qkvsearch.learn.merge import merge_segments, merged_contents
 from qkvsearch.models.estimators import BiasedMF, ImplicitALS, ItemNeighbours
 from qkvsearch.models.next_item_model import NextItemModel
-from qkvsearch.models.preferences import HEADS, HeadShares, Preferences
+from qkvsearch.models.preferences import COLLABORATIVE, NEIGHBOURS, HeadShares, Preferences
 from qkvsearch.models.strength import Strength, usual_level
 from qkvsearch.store import Workspace
 from qkvsearch.store.catalog.file import CATALOG
@@ -113,7 +112,7 @@ def whole(whole_path):
 
 
 def kinds(build):
-    return {type(part) for part in components_of(build)}
+    return {type(part) for part in components_of(build.snapshot)}
 
 
 # --- whose the arrays are ---
@@ -132,18 +131,18 @@ def built(request, tmp_path_factory):
 
 
 def test_every_array_of_a_build_belongs_to_one_part(built):
-    parts = components_of(built)
+    parts = components_of(built.snapshot)
     for name in built.snapshot.array_names:
         assert [part.owns(name) for part in parts].count(True) == 1, name
 
 
 def test_the_whole_build_has_every_part(whole):
-    assert all(part.is_in(whole.snapshot) for part in components_of(whole))
+    assert all(part.is_in(whole.snapshot) for part in components_of(whole.snapshot))
     assert "implicit.text_map" in whole.snapshot
 
 
 def test_where_nobody_joins_or_leaves_every_file_is_shared(built):
-    contents = merged_contents(built, silent)
+    contents = merged_contents(built.snapshot, silent)
     names = {f"{name}.npy" for name in built.snapshot.array_names}
     assert contents.shared.keys() == names | {CATALOG}
     assert contents.arrays == {}
@@ -155,7 +154,7 @@ def test_an_array_of_no_part_is_an_error(path):
         closing(Workspace(path).open()) as build,
         pytest.raises(LookupError, match=r"lsa\.surprise"),
     ):
-        merged_contents(StoredModels(build), silent)
+        merged_contents(build, silent)
 
 
 # --- stored and loaded ---
@@ -249,8 +248,9 @@ def preferred(whole):
     factors = ImplicitALS(n_components=4, random_state=0).fit(log.matrix()).factors_
     counts = np.bincount(log.items, minlength=len(ITEMS))
     neighbours = ItemNeighbours().fit(log.matrix()).weights_
-    shares = HeadShares(dict.fromkeys(HEADS, 0.5), dict.fromkeys(HEADS, 1.0))
-    heads = Preferences(factors, neighbours, shares)
+    learned = {COLLABORATIVE: factors, NEIGHBOURS: neighbours}
+    shares = HeadShares(dict.fromkeys(learned, 0.5), dict.fromkeys(learned, 1.0))
+    heads = Preferences(learned, shares)
     like = learned_models.StoredPreferences(
         heads,
         DenseKeys(unit_rows(factors.item_embeddings)),
@@ -503,7 +503,6 @@ def test_segments_answer_as_their_merged_base_and_as_a_fresh_build(
     """After every one of a random sequence of updates, to the last bit."""
     monkeypatch.setattr(tokens, "item_tokens", vectors_of_words)
     monkeypatch.setattr(merging, "MAX_CHANGED_SHARE", 99)
-    monkeypatch.setattr(tokens, "BLOCK", 7)
     rng, workspace = np.random.default_rng(seed), Workspace(path)
     items, had = after(ITEMS, ITEMS[:0]), set(ITEMS["id"])
     terms = ["deep", "sea", "7", "zanzibar", "squid", "", "x1", "5", "sku-507", *map(str, range(9))]
@@ -522,7 +521,7 @@ def test_segments_answer_as_their_merged_base_and_as_a_fresh_build(
         with qkv.open(path) as segments, qkv.open(copy) as merged:
             assert merged.snapshot.rows.is_plain
             assert not segments.snapshot.rows.is_plain
-            for part in components_of(merged.models):
+            for part in components_of(merged.snapshot):
                 assert part.is_in(merged.snapshot)
                 assert set(part.names_in(merged.snapshot)) == set(part.names_in(whole.snapshot))
             found, like = (everything(e.models, terms) for e in (segments, merged))
@@ -609,7 +608,7 @@ def spoiled(array, form):
     yield array[..., None]
     if form.shape[0] != "positions":  # there may be any number
         yield np.concatenate([array, array[-1:]])
-    if form.spans:
+    if form.lists:
         yield np.concatenate([array[:1] + 1, array[1:]])
         yield np.concatenate([array[:-1], array[-1:] + 1])
         yield np.concatenate([array[:1], array[-1:], array[2:]])
@@ -627,7 +626,7 @@ def use(part, models):
         loaded.keys.vectors.sum()
     if isinstance(part, LexicalComponent):
         part.norms(models.snapshot)
-        part.segment_counts(models.snapshot.base)
+        part.base_arrays(models.snapshot, *part.count_arrays)
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -664,7 +663,7 @@ def test_preferences_learned_anew_replace_their_own_arrays_alone(path, whole):
     with qkv.open(path) as engine:
         assert engine.snapshot.damaged() == []
         assert engine.models.implicit.item_embeddings.shape == (len(ITEMS), 4)
-        for part in components_of(engine.models):
+        for part in components_of(engine.snapshot):
             if not isinstance(part, PreferencesComponent):
                 for name, array in part.read(engine.snapshot).items():
                     np.testing.assert_array_equal(array, part.read(whole.snapshot, name)[name])

@@ -6,12 +6,44 @@ import numpy as np
 import pytest
 
 from qkvsearch.heads.dense_keys import DenseKeys
+from qkvsearch.heads.search_head import TextHead, by_language
+from qkvsearch.heads.search_heads import HEADS as SEARCH_HEADS
+from qkvsearch.rank import text_search
 from qkvsearch.rank.ranking import rank
 from qkvsearch.rank.similar import WEIGHTS as SIMILAR_WEIGHTS
+from qkvsearch.scores.components import Components, ScoreComponent
 from qkvsearch.scores.fusion import Scores, fuse
 from qkvsearch.text.labelled import LabelledVectors
 
 UNKNOWN = "zzqx wvvk"
+
+
+class ShortTitles(TextHead):
+    """A head of a kind that no build stores a weight of."""
+
+    name = "short"
+    titles = by_language(en="short title")
+    reason = "its title is short"
+    is_of_item = True
+
+    def is_in(self, models, has_user):
+        return True
+
+    def weight(self, models):
+        return 0.2
+
+    def scores(self, asked):
+        if not asked.query.tokens:
+            return None
+        _, titles = asked.catalog.names(np.arange(asked.models.n_items))
+        values = np.array([-float(len(title)) for title in titles], np.float32)
+
+        def parts(position):
+            return Components.of([ScoreComponent(self.name, None, None, values[position])])
+
+        return Scores(self.name, values, parts)
+
+
 QUERIES = ["war in space", "love", "the night the world ended", "toy"]
 SEARCHED = ("lexical", "lsa", "contrastive")
 HISTORIES = [[0], [3, 50, 90], list(range(0, 60, 2))]
@@ -25,7 +57,7 @@ def semantic(engine, query):
     """As `similar` has it, under a name for whatever the encoder is."""
     main = engine.models.main_head
     query_vectors = engine.models.encoder(main).encode(query)
-    pieces_of = partial(engine.texts.pieces, main)
+    pieces_of = partial(engine.texts.item_texts.pieces, main)
     return engine.models.dense_keys(main).head("semantic", query_vectors, pieces_of)
 
 
@@ -136,3 +168,21 @@ def test_the_same_question_gives_the_same_bits(movies):
     for make, questions, _ in HEADS.values():
         first, second = (make(movies, questions[0]).scores for _ in range(2))
         assert first.tobytes() == second.tobytes()
+
+
+def test_a_head_is_a_class_and_an_entry_of_the_list(movies, monkeypatch):
+    before = movies.search("war in space", k=5)
+    monkeypatch.setattr(text_search, "HEADS", (*SEARCH_HEADS, ShortTitles()))
+    found = movies.search("war in space", k=5)
+    assert list(found[0].heads) == [*before[0].heads, "short"]
+    assert [hit.match for hit in found] != [None] * 5
+    for i, hit in enumerate(found):
+        assert sum(hit.heads.values()) == pytest.approx(hit.score, abs=1e-4)
+        assert sum(reason.value for reason in found.reasons(i)) == pytest.approx(
+            hit.score, abs=1e-4
+        )
+
+    alone = movies.search("war in space", k=5, heads="short", anyway=True)
+    assert [list(hit.heads) for hit in alone] == [["short"]] * 5
+    lengths = [len(hit.title) for hit in alone]
+    assert lengths == sorted(lengths)

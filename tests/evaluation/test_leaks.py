@@ -9,14 +9,16 @@ from qkvsearch.evaluation import systems
 from qkvsearch.evaluation.recommend_protocol import evaluate_recommend
 from qkvsearch.evaluation.splits import split
 from qkvsearch.evaluation.systems import BASELINES
-from qkvsearch.models.estimators import BiasedMF, ImplicitALS
+from qkvsearch.models.estimators import BiasedMF
+from qkvsearch.models.implicit_als import AlternatingLeastSquares
+from qkvsearch.models.item_neighbours import NeighbourRegression
 from qkvsearch.models.next_item import NextItem
 from qkvsearch.models.next_item_model import NextItemModel
 from qkvsearch.models.user_vectors import ImplicitFactors, RatingFactors
 from qkvsearch.tables.interactions import Interactions
 from tests.evaluation.parts import pairs, protocols
 
-MODELS = [ImplicitALS, BiasedMF, NextItem, *BASELINES.values()]
+MODELS = [AlternatingLeastSquares, NeighbourRegression, BiasedMF, NextItem, *BASELINES.values()]
 
 
 @pytest.fixture

@@ -43,7 +43,7 @@ def set_weights(path, weights):
     with workspace.writing("test"), closing(workspace.open()) as build:
         models = StoredModels(build)
         heads = [DenseComponent(name) for name in HEADS]
-        contents = merged_contents(models, silent, but=heads)
+        contents = merged_contents(build, silent, but=heads)
         contents.facts.pop("column_weights", None)
         if weights is not None:
             contents.facts["column_weights"] = dict.fromkeys(HEADS, weights)

@@ -1,4 +1,4 @@
-"""The Chinese catalog has everything that the code says, as the code says it."""
+"""The catalog of each translation has everything that the code says, as the code says it."""
 
 import ast
 import gettext
@@ -7,12 +7,12 @@ from string import Formatter
 
 import pytest
 
+from qkvsearch._utils.spoken import ORIGINAL
 from qkvsearch.lessons import LANGUAGES, LESSONS, lesson
 from qkvsearch.lessons.drawings import Drawing
-from qkvsearch.lessons.messages import DOMAIN, LOCALE, language, say
+from qkvsearch.lessons.messages import LOCALE, language, say
 from qkvsearch.lessons.parts import Text
 
-PO = LOCALE / "zh" / "LC_MESSAGES" / f"{DOMAIN}.po"
 LETTER = re.compile(r"[^\W\d_]")
 CHINESE = re.compile("[\u4e00-\u9fff]")
 
@@ -22,10 +22,22 @@ def translations(script):
     return script("translations")
 
 
+@pytest.fixture(scope="module", params=sorted(set(LANGUAGES) - {ORIGINAL}))
+def po(request, translations):
+    """The .po file of each translation."""
+    return translations.catalog_path(request.param)
+
+
 @pytest.fixture(scope="module")
-def written(translations):
-    """English → Chinese, as they stand in the .po."""
-    return {message.id: message.string for message in translations.catalog(PO) if message.id}
+def written(translations, po):
+    """English → the other language, as they stand in the .po."""
+    return {message.id: message.string for message in translations.catalog(po) if message.id}
+
+
+@pytest.fixture(scope="module")
+def written_in_chinese(translations):
+    catalog = translations.catalog(translations.catalog_path("zh"))
+    return {message.id: message.string for message in catalog if message.id}
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +49,7 @@ def said(translations):
 
 
 def test_every_language_has_a_catalog_but_the_one_of_the_code():
-    assert {path.name for path in LOCALE.iterdir()} == set(LANGUAGES) - {"en"}
+    assert {path.name for path in LOCALE.iterdir()} == set(LANGUAGES) - {ORIGINAL}
 
 
 def test_the_catalog_holds_what_the_code_says_and_nothing_else(said, written):
@@ -46,21 +58,21 @@ def test_the_catalog_holds_what_the_code_says_and_nothing_else(said, written):
     assert [message for message in written if message not in set(said)] == [], hint
 
 
-def test_nothing_is_empty_fuzzy_or_obsolete(translations):
-    catalog = translations.catalog(PO)
+def test_nothing_is_empty_fuzzy_or_obsolete(translations, po):
+    catalog = translations.catalog(po)
     assert [message.id for message in catalog if message.id and not message.string] == []
     assert [message.id for message in catalog if message.id and message.fuzzy] == []
     assert list(catalog.obsolete) == []
 
 
-def test_a_translation_is_chinese(written):
-    worded = {english: chinese for english, chinese in written.items() if words(english)}
+def test_a_translation_is_chinese(written_in_chinese):
+    worded = {text: chinese for text, chinese in written_in_chinese.items() if words(text)}
     assert [english for english, chinese in worded.items() if not CHINESE.search(chinese)] == []
 
 
 def test_a_translation_has_the_places_of_the_original(written):
-    for english, chinese in written.items():
-        assert fields(chinese) == fields(english), english
+    for english, translated in written.items():
+        assert fields(translated) == fields(english), english
 
 
 def test_a_message_is_never_put_together_before_it_is_translated(translations):
@@ -70,8 +82,8 @@ def test_a_message_is_never_put_together_before_it_is_translated(translations):
         assert not bad, f"{place}, line {message.lineno}"
 
 
-def test_gettext_reads_what_the_catalog_holds(written):
-    with PO.with_suffix(".mo").open("rb") as file:
+def test_gettext_reads_what_the_catalog_holds(written, po):
+    with po.with_suffix(".mo").open("rb") as file:
         compiled = gettext.GNUTranslations(file)
     stale = "run python docs/translations.py"
     assert {english: compiled.gettext(english) for english in written} == written, stale

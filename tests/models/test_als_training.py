@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from qkvsearch.attention import attention
-from qkvsearch.models.als_training import MAX_GATHERED, solve_rows, width_of
+from qkvsearch.models.als_training import MAX_GATHERED, Equations, solve_rows, width_of
 from qkvsearch.models.estimators import BiasedMF, ImplicitALS
+from qkvsearch.models.pairs import Pairs
 
 
 def solved_plainly(y, c, spectrum, ridge, x, steps):
@@ -43,7 +44,8 @@ def test_a_few_steps_from_where_a_row_stands_are_those_of_the_textbook(d, length
     indptr, solved, width = np.cumsum([0, *lengths]), before.copy(), width_of(d)
 
     rows = np.arange(len(lengths))
-    solve_rows(rows, indptr, columns, confidences, spectrum, ridges, others, solved, 2, width)
+    pairs = Pairs(indptr, columns, confidences)
+    solve_rows(rows, pairs, Equations(spectrum, ridges, others), solved, 2, width)
 
     for row in rows:
         own = slice(indptr[row], indptr[row + 1])

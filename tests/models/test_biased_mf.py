@@ -145,18 +145,19 @@ def test_blocks_that_threads_share_hold_every_rating_once():
     penalties = Penalties(reg=0.5, damping=3.0, bias_reg=2.0)
     for n_groups in (1, 2, 4):
         grid = Grid.of(ratings, penalties, n_groups)
-        spans = [np.diff(starts) for starts in grid.indptr]
+        spans = [np.diff(group.starts) for group in grid.item_groups]
+        whole = grid.item_groups[0]
         users = np.concatenate([np.repeat(np.arange(400), counts) for counts in spans])
-        again = csr_matrix((grid.targets, (users, grid.columns)), shape=ratings.shape)
+        again = csr_matrix((whole.targets, (users, whole.items)), shape=ratings.shape)
         assert (again != ratings).nnz == 0
         assert sorted(np.concatenate(grid.user_groups)) == list(range(400))
         sizes = np.array([[counts[group].sum() for group in grid.user_groups] for counts in spans])
         assert sizes.max() < 1.2 * sizes.mean()
-        by_group = np.split(grid.columns, np.cumsum(sizes.sum(axis=1))[:-1])
+        by_group = np.split(whole.items, np.cumsum(sizes.sum(axis=1))[:-1])
         assert sorted(np.concatenate([np.unique(part) for part in by_group])) == list(range(200))
     n = np.diff(ratings.indptr)[:5]
     expected = np.column_stack([0.5 * (n + 3) / n, 2 / n])
-    assert np.allclose(grid.user_shares[:5], expected, rtol=1e-6)
+    assert np.allclose(whole.user_shares[:5], expected, rtol=1e-6)
 
 
 def test_fold_in_predicts_a_newcomer_as_well_as_someone_trained(planted):

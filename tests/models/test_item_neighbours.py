@@ -1,4 +1,4 @@
-"""`ItemNeighbours` against plain NumPy, and `learn_preferences` on logs that want one head."""
+"""`ItemNeighbours` against plain NumPy."""
 
 import numpy as np
 import pytest
@@ -8,15 +8,6 @@ from scipy.sparse import random as random_matrix
 from qkvsearch.errors import DataError
 from qkvsearch.models import item_neighbours
 from qkvsearch.models.estimators import ItemNeighbours
-from qkvsearch.models.item_neighbours import NeighbourWeights
-from qkvsearch.models.preferences import (
-    COLLABORATIVE,
-    NEIGHBOURS,
-    HeadShares,
-    Preferences,
-    learn_preferences,
-)
-from qkvsearch.models.user_vectors import ImplicitFactors
 from qkvsearch.tables.interactions import Interactions
 
 
@@ -115,14 +106,6 @@ def test_addends_are_what_a_removal_changes(log):
         weights.scores([1, 2], [1.0, -1.0])
 
 
-def test_mapped_weights_are_those_of_other_rows():
-    weights = NeighbourWeights(np.array([0, 2, 3, 4]), np.array([1, 2, 0, 1]), np.arange(1.0, 5))
-    mapped = weights.mapped(np.array([2, -1, 0]), 4).matrix().toarray()
-    expected = np.zeros((4, 4))
-    expected[2, 0] = 2
-    np.testing.assert_array_equal(mapped, expected)
-
-
 def test_an_item_without_users_and_ids_of_interactions():
     log = Interactions.from_columns(["a", "a", "b", "b"], ["x", "y", "x", "y"], item_ids=None)
     model = ItemNeighbours(reg=1.0, dropout=0.0).fit(log)
@@ -134,72 +117,3 @@ def test_an_item_without_users_and_ids_of_interactions():
     for name, value in (("n_neighbours", 0), ("reg", 0), ("dropout", -1)):
         with pytest.raises(DataError, match=name):
             ItemNeighbours(**{name: value}).fit(csr_matrix([[1, 1]]))
-
-
-# --- the shares of the heads ---
-
-
-def groups(n_users=400, n_items=60):
-    """Users who like items of one of six groups, and how each head would score them: 1 for the
-    items of the groups of the history.
-    """
-    rng = np.random.default_rng(3)
-    rows = [rng.choice(np.arange(u % 6, n_items, 6), 6, replace=False) for u in range(n_users)]
-    users = np.repeat(np.arange(n_users), 6)
-    ones = np.ones(len(users), np.float32)
-    log = csr_matrix((ones, (users, np.concatenate(rows))), (n_users, n_items))
-    right = np.equal.outer(np.arange(n_items) % 6, np.arange(n_items) % 6).astype(np.float32)
-    return log, right
-
-
-def fixed(weights):
-    """A head that learns these weights (n_items, n_items) of any matrix."""
-    matrix = csr_matrix(weights)
-    return lambda X: NeighbourWeights(matrix.indptr, matrix.indices, matrix.data)
-
-
-def embedded(weights):
-    """The same by embeddings: scores in proportion to the number of equal groups."""
-    values, vectors = np.linalg.eigh(weights.astype(np.float64))
-    items = (vectors * np.sqrt(values.clip(0))).astype(np.float32)
-    factors = ImplicitFactors(items, items.T @ items, 0.01, 10.0, 1.0, len(items))
-    return lambda X: factors
-
-
-def test_the_head_that_ranks_held_out_items_gets_the_share():
-    log, right = groups()
-    tens = np.arange(60) // 10
-    wrong = np.equal.outer(tens, tens).astype(np.float32)
-    by_neighbours = learn_preferences(log, embedded(wrong), fixed(right))
-    assert by_neighbours.shares.shares[NEIGHBOURS] >= 0.5
-    alone = by_neighbours.shares.alone
-    assert alone[NEIGHBOURS] > 2 * alone[COLLABORATIVE]
-    assert alone["fused"] >= alone[NEIGHBOURS] - 0.02
-    by_embeddings = learn_preferences(log, embedded(right), fixed(wrong))
-    assert by_embeddings.shares.shares[COLLABORATIVE] >= 0.5
-    assert by_embeddings.shares.alone["fused"] >= by_embeddings.shares.alone[COLLABORATIVE] - 0.02
-
-
-def test_too_few_users_give_equal_shares_in_standard_deviations():
-    log, right = groups(n_users=20)
-    learned = learn_preferences(log, embedded(right), fixed(10 * right))
-    assert learned.shares.shares == {COLLABORATIVE: 0.5, NEIGHBOURS: 0.5}
-    assert not learned.shares.alone
-    parts = [learned.head_scores(name, log) for name in (COLLABORATIVE, NEIGHBOURS)]
-    factors = learned.multipliers()
-    spreads = [
-        part.std(axis=1).mean() * factors[name]
-        for part, name in zip(parts, (COLLABORATIVE, NEIGHBOURS), strict=True)
-    ]
-    assert spreads[0] == pytest.approx(spreads[1], rel=1e-4)
-    assert sum(factors.values()) == pytest.approx(1)
-    total = factors[COLLABORATIVE] * parts[0] + factors[NEIGHBOURS] * parts[1]
-    np.testing.assert_allclose(learned.scores(log), total, rtol=1e-4, atol=1e-6)
-
-
-def test_preferences_without_neighbours_are_the_embeddings():
-    log, right = groups(n_users=10)
-    alone = Preferences(embedded(right)(log))
-    assert alone.multipliers() == {COLLABORATIVE: 1.0}
-    np.testing.assert_array_equal(alone.scores(log), alone.head_scores(COLLABORATIVE, log))
-    assert HeadShares({COLLABORATIVE: 1.0}, {COLLABORATIVE: 0.0}).factors() == {COLLABORATIVE: 1.0}

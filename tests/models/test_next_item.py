@@ -15,13 +15,8 @@ from qkvsearch.errors import DataError, QkvError, UnknownIdError
 from qkvsearch.evaluation.splits import split
 from qkvsearch.models.next_item import NextItem
 from qkvsearch.models.next_item_model import NextItemModel
-from qkvsearch.models.next_item_training import (
-    Proposal,
-    Sequences,
-    Windows,
-    full_softmax,
-    sampled_softmax,
-)
+from qkvsearch.models.next_item_softmax import Proposal, full_softmax, sampled_softmax
+from qkvsearch.models.next_item_windows import Sequences, Windows
 from qkvsearch.tables.interactions import Interactions
 
 N_ITEMS, N_POSITIONS, D = 30, 8, 12

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from qkvsearch.models import strength
-from qkvsearch.models.preferences import Preferences
+from qkvsearch.models.preferences import COLLABORATIVE, Preferences
 from qkvsearch.models.strength import Strength, best_unseen, usual_level
 from qkvsearch.models.user_history import History
 from qkvsearch.models.user_vectors import ImplicitFactors
@@ -32,7 +32,7 @@ def alone(factors, item):
 
 
 def level_of(factors, n_liking):
-    return usual_level(Preferences(factors).scores, n_liking)
+    return usual_level(Preferences({COLLABORATIVE: factors}).scores, n_liking)
 
 
 @pytest.mark.parametrize("at_a_time", [2**22, 90])

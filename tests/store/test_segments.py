@@ -15,8 +15,9 @@ from qkvsearch.errors import DamagedError, QkvError, WorkspaceError
 from qkvsearch.store import StoredCatalog
 from qkvsearch.store.catalog.file import CatalogRows, write_catalog
 from qkvsearch.store.catalog.segment import SegmentCatalog
-from qkvsearch.store.catalog.titles import title_key
+from qkvsearch.store.catalog.title_keys import title_key
 from qkvsearch.store.records import RecordsDatabase
+from qkvsearch.store.records.build_records import BuildRecords
 from qkvsearch.store.row_map import RowMap
 from qkvsearch.tables.catalog import Catalog
 from qkvsearch.tables.ids import Ids
@@ -147,7 +148,7 @@ class History:
 
 
 def opened(catalogs, rows, facts=MappingProxyType({})):
-    return StoredCatalog(catalogs, rows, facts, RecordsDatabase(catalogs[0].path.parent))
+    return StoredCatalog(catalogs, rows, facts)
 
 
 def said(ask, *given):
@@ -170,11 +171,13 @@ def answers(catalog, kind):
     ]  # fmt: skip
     order = Random(1).choices(range(n_items), k=9)
     whole, folds = catalog.are_whole("items"), catalog.fold_ids
+    mask, users = catalog.conditions.mask, catalog.users
+    records = BuildRecords(catalog, RecordsDatabase(catalog.segments[0].path.parent))
     return {
         "columns": (catalog.columns, catalog.sql_types, catalog.catalog_columns.names),
         "ids are": (whole, folds),
         "ids": (catalog.ids("items").texts, list(catalog.ids("items")), catalog.ids("items").fold),
-        "users": (list(catalog.ids("users")), catalog.find_users([*USERS, "x", "0700"])),
+        "users": (list(catalog.ids("users")), catalog.users.find([*USERS, "x", "0700"])),
         "cells": [(cells, list(map(type, cells))) for cells in catalog.all_cells()],
         "names": catalog.names(order),
         "none": (catalog.names([]), catalog.find_items([])),
@@ -182,11 +185,11 @@ def answers(catalog, kind):
         "row": [catalog.row(position) for position in range(n_items)],
         "found": catalog.find_items(everyone),
         "known": catalog.ids_and_titles(everyone),
-        "named": [said(catalog.find_item, item) for item in named],
-        "also titles": sorted(catalog.also_titles(catalog.find_items(everyone))),
-        "masks": [np.array(said(catalog.mask, where)).tolist() for where in CONDITIONS],
-        "user": [(catalog.user_position(user), catalog.user_text(user)) for user in (5, "12", "x")],
-        "unknown user": str(catalog.unknown_user("70")),
+        "named": [said(catalog.titles.find_item, item) for item in named],
+        "also titles": sorted(catalog.titles.also_titles(catalog.find_items(everyone))),
+        "masks": [np.array(said(mask, where)).tolist() for where in CONDITIONS],
+        "user": [(users.position(user), records.user_text(user)) for user in (5, "12", "x")],
+        "unknown user": str(catalog.users.unknown("70")),
         "empty": catalog.empty_counts(),
         "titled by id": catalog.is_titled_by_id(),
     }  # fmt: skip
@@ -237,8 +240,7 @@ def test_a_column_that_is_not_stored_is_damage(tmp_path, facts):
 
 @pytest.mark.parametrize("position", [None, "x", 5])
 def test_a_position_that_is_no_row_is_damage(tmp_path, position):
-    catalog = SegmentCatalog(tmp_path / "0")
-    catalog.item_rows = np.array([1, 0])
+    catalog = SegmentCatalog(tmp_path / "0").numbered(np.array([1, 0]), ids_as_text=False)
     for ask in (catalog.item_row, lambda row: list(catalog.by_item_row(iter([(row, "a")])))):
         with pytest.raises(DamagedError):
             ask(position)
@@ -309,8 +311,8 @@ def test_a_file_that_sqlite_cannot_read_is_named(tmp_path):
     path.write_bytes(content)
     for ask in (
         lambda: catalog.names([0]),
-        lambda: catalog.mask("year > 1990"),
-        lambda: catalog.item_position("Kettle"),
+        lambda: catalog.conditions.mask("year > 1990"),
+        lambda: catalog.titles.item_position("Kettle"),
         lambda: list(catalog.all_cells()),
     ):
         with pytest.raises(DamagedError, match=r"0\.db: damaged: .*malformed") as error:
@@ -322,17 +324,20 @@ def test_a_catalog_is_asked_by_threads_at_once_and_closed(tmp_path):
     history = History(tmp_path, "text", seed=3, n_segments=5)
     catalog = opened(history.catalogs, history.rows)
     merged = history.merged()
-    expected = list(merged.all_cells()), merged.mask("year > 1990").tolist()
+    expected = list(merged.all_cells()), merged.conditions.mask("year > 1990").tolist()
 
     def ask(_):
         for _ in range(10):
-            assert (list(catalog.all_cells()), catalog.mask("year > 1990").tolist()) == expected
+            assert (
+                list(catalog.all_cells()),
+                catalog.conditions.mask("year > 1990").tolist(),
+            ) == expected
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(ask, range(4)))
     catalog.close()
     for segment in history.catalogs:
         segment.path.unlink()  # which Windows would refuse were it open
-    for ask in (lambda: catalog.names([0]), lambda: catalog.mask("year > 1990")):
+    for ask in (lambda: catalog.names([0]), lambda: catalog.conditions.mask("year > 1990")):
         with pytest.raises(WorkspaceError, match="closed"):
             ask()

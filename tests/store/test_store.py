@@ -82,12 +82,12 @@ def test_a_reader_keeps_its_build_when_a_new_one_is_published(workspace, make_co
     old = workspace.open()
     workspace.publish(make_contents(NEW, ("99",), numbers=np.zeros(1)), "build")
     assert old.catalog.names([0])[0] == [4]
-    assert old.catalog.user_position(12) == 1
-    assert old.catalog.mask("year < 1960").tolist() == [False, True, False, False, False]
+    assert old.catalog.users.position(12) == 1
+    assert old.catalog.conditions.mask("year < 1960").tolist() == [False, True, False, False, False]
     assert old.array("numbers").tolist() == [0, 1, 2, 3, 4]
     new = workspace.open()
     assert new.catalog.names([0]) == ([1], ["New (2020)"])
-    assert new.catalog.user_position(12) is None
+    assert new.catalog.users.position(12) is None
 
 
 def test_the_builds_of_two_bases_stay_and_those_that_readers_hold(workspace, make_contents):

@@ -10,12 +10,12 @@ from qkvsearch.errors import QkvError, UnknownIdError
 from qkvsearch.store import CatalogRows, Workspace
 from qkvsearch.store.catalog.file import write_catalog
 from qkvsearch.store.catalog.segment import SegmentCatalog
-from qkvsearch.store.catalog.titles import title_key
+from qkvsearch.store.catalog.title_keys import title_key
 
 
 @pytest.mark.parametrize("spelling", [30, "30", 30.0, " 30 "])
 def test_an_item_is_found_by_its_id_however_written(catalog, spelling):
-    assert catalog.item_position(spelling) == 3
+    assert catalog.titles.item_position(spelling) == 3
 
 
 @pytest.mark.parametrize(
@@ -23,12 +23,12 @@ def test_an_item_is_found_by_its_id_however_written(catalog, spelling):
     ["Teapot, The (1999)", "Teapot, The", "The Teapot", "the teapot (1999)", "TEAPOT", " teapot "],
 )
 def test_an_item_is_found_by_its_title_without_year_article_and_case(catalog, title):
-    assert catalog.item_position(title) == 0
+    assert catalog.titles.item_position(title) == 0
 
 
 @pytest.mark.parametrize("title", ["l'été (BLEU)", "L'Été"])
 def test_brackets_at_the_end_of_a_title_may_be_left_out(catalog, title):
-    assert catalog.item_position(title) == 4
+    assert catalog.titles.item_position(title) == 4
 
 
 def test_a_title_that_is_all_brackets_keeps_them():
@@ -36,13 +36,13 @@ def test_a_title_that_is_all_brackets_keeps_them():
 
 
 def test_the_year_tells_two_equal_titles_apart(catalog):
-    assert catalog.item_position("Anchor (1950)") == 1
-    assert catalog.item_position("Anchor (2004)") == 2
+    assert catalog.titles.item_position("Anchor (1950)") == 1
+    assert catalog.titles.item_position("Anchor (2004)") == 2
 
 
 def test_an_ambiguous_title_lists_the_ids(catalog):
     with pytest.raises(UnknownIdError, match="title of 2 items; give an id") as error:
-        catalog.item_position("the anchor")
+        catalog.titles.item_position("the anchor")
     assert "7 = Anchor (1950), 8 = Anchor (2004)" in str(error.value)
 
 
@@ -50,14 +50,14 @@ def test_an_exact_title_that_two_items_have_lists_them(tmp_path, make_contents):
     rows = [(i, "Rope", 2000, "x", 1.0) for i in (3, 1)]
     Workspace(tmp_path).publish(make_contents(rows), "build")
     with pytest.raises(UnknownIdError, match=r"1 = Rope \(2000\), 3 = Rope \(2000\)"):
-        Workspace(tmp_path).open().catalog.item_position("Rope")
+        Workspace(tmp_path).open().catalog.titles.item_position("Rope")
 
 
 def test_an_id_without_its_zeros_names_the_one_with_them(tmp_path, make_contents):
     rows = [(i, f"Rope {i}", 2000, "x", 1.0) for i in ("0013", "0003")]
     Workspace(tmp_path).publish(make_contents(rows), "build")
     with pytest.raises(UnknownIdError, match="no item '00003'; did you mean 0003"):
-        Workspace(tmp_path).open().catalog.item_position("00003")
+        Workspace(tmp_path).open().catalog.titles.item_position("00003")
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_an_id_without_its_zeros_names_the_one_with_them(tmp_path, make_contents
 )
 def test_an_unknown_title_names_near_ones(catalog, wanted, near):
     with pytest.raises(UnknownIdError, match=f"no item .*did you mean {re.escape(near)}"):
-        catalog.item_position(wanted)
+        catalog.titles.item_position(wanted)
 
 
 @pytest.mark.parametrize(
@@ -79,21 +79,21 @@ def test_an_unknown_title_names_near_ones(catalog, wanted, near):
 )
 def test_an_unknown_item_like_no_other_is_just_unknown(catalog, wanted):
     with pytest.raises(UnknownIdError, match=r"no item 'zzz'$" if wanted == "zzz" else "no item"):
-        catalog.item_position(wanted)
+        catalog.titles.item_position(wanted)
 
 
 def test_text_ids_are_not_numbers(tmp_path, make_contents):
     films = [(name, "x" + name, 2000, "War", 1.0) for name in ("007", "7", "a b")]
     Workspace(tmp_path).publish(make_contents(films, users=("ann", "07")), "build")
     catalog = Workspace(tmp_path).open().catalog
-    assert [catalog.item_position(name) for name in ("007", "7", 7, "a b")] == [0, 1, 1, 2]
+    assert [catalog.titles.item_position(name) for name in ("007", "7", 7, "a b")] == [0, 1, 1, 2]
     assert catalog.names([2, 0, 2])[0] == ["a b", "007", "a b"]
-    assert catalog.user_position("07") == 1
-    assert catalog.user_position(7) is None
+    assert catalog.users.position("07") == 1
+    assert catalog.users.position(7) is None
 
 
 def test_names_are_the_same_read_at_once_or_as_they_are_asked_for(catalog, monkeypatch):
-    monkeypatch.setattr("qkvsearch.store.catalog.stored.FEW_ITEMS", 0)
+    monkeypatch.setattr("qkvsearch.store.catalog.item_table.FEW_ITEMS", 0)
     catalog._names.clear()
     one_by_one = [catalog.names([position]) for position in (2, 0)]
     assert len(catalog._names) == 2
@@ -121,14 +121,14 @@ def test_text_is_what_the_catalog_says_search_reads(catalog, make_catalog):
 
 @pytest.mark.parametrize("user", [12, "12", 12.0])
 def test_a_user_is_found_however_written(catalog, user):
-    assert catalog.user_position(user) == 1
+    assert catalog.users.position(user) == 1
 
 
 def test_an_unknown_user_is_none_or_an_error_that_names_no_other(catalog):
-    assert catalog.user_position(13) is None
-    assert catalog.user_position(12) is not None
-    assert catalog.user_position(112) is None
-    assert str(catalog.unknown_user(112)) == "no user '112'"
+    assert catalog.users.position(13) is None
+    assert catalog.users.position(12) is not None
+    assert catalog.users.position(112) is None
+    assert str(catalog.users.unknown(112)) == "no user '112'"
 
 
 @pytest.mark.parametrize(
@@ -158,27 +158,28 @@ def test_title_key_knows_no_case_year_or_place_of_the_article(name, year):
 @pytest.mark.parametrize("spelling", ["004", "4e0", "04.0", "+4"])
 def test_an_id_is_not_found_by_what_sqlite_takes_for_the_same_number(catalog, spelling):
     with pytest.raises(UnknownIdError):
-        catalog.item_position(spelling)
-    assert catalog.user_position("0" + "12") is None
+        catalog.titles.item_position(spelling)
+    assert catalog.users.position("0" + "12") is None
 
 
 def test_a_condition_asked_again_is_not_run_again_and_nobody_can_change_it(catalog, monkeypatch):
-    first = catalog.mask(("year > ?", [1990]))
+    first = catalog.conditions.mask(("year > ?", [1990]))
     with pytest.raises(ValueError, match="read-only"):
         first[:] = True
-    monkeypatch.setattr(type(catalog), "_compute_mask", lambda *_: pytest.fail("run again"))
-    assert catalog.mask(("year > ?", (1990,))) is first
+    asked = "qkvsearch.store.catalog.conditions.matching_in_all"
+    monkeypatch.setattr(asked, lambda *_: pytest.fail("run again"))
+    assert catalog.conditions.mask(("year > ?", (1990,))) is first
     for other in (("year > ?", [1990.0]), "year > 1990", ("year > ?", [1991])):
         with pytest.raises(pytest.fail.Exception):
-            catalog.mask(other)
+            catalog.conditions.mask(other)
 
 
 def test_a_condition_that_failed_fails_again(catalog):
     for _ in range(2):
         with pytest.raises(QkvError, match="no such column"):
-            catalog.mask("nothing > 1990")
+            catalog.conditions.mask("nothing > 1990")
         with pytest.raises(QkvError, match="value 1"):
-            catalog.mask(("year > ?", [object()]))
+            catalog.conditions.mask(("year > ?", [object()]))
 
 
 ODD = [

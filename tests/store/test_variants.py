@@ -39,7 +39,9 @@ WHERE = {
 
 
 def matching(engine, where):
-    return "".join(np.array(engine.catalog.ids("items").texts)[engine.catalog.mask(where)])
+    return "".join(
+        np.array(engine.catalog.ids("items").texts)[engine.catalog.conditions.mask(where)]
+    )
 
 
 def ids(ranking):

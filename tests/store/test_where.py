@@ -22,7 +22,7 @@ IDS = CatalogColumns.of([("id", "INTEGER")], [])
 def kept(catalog):
     """Ids of the items for which an expression holds."""
     return lambda expression: [
-        id_ for id_, keep in zip(ALL, catalog.mask(expression), strict=True) if keep
+        id_ for id_, keep in zip(ALL, catalog.conditions.mask(expression), strict=True) if keep
     ]
 
 
@@ -158,7 +158,7 @@ def test_an_attack_is_refused_and_the_connection_stays_usable(catalog, kept, exp
         kept(expression)
     assert kept("year > 2000") == [8]
     assert catalog.names([0])[0] == [4]
-    assert catalog.user_position(12) == 1
+    assert catalog.users.position(12) == 1
 
 
 def test_the_guard_also_holds_where_an_expression_was_allowed_before(catalog, kept):

@@ -41,7 +41,7 @@ def kept(tmp_path_factory):
     contents = BuildContents(CatalogRows.of(catalog), Ids([]), facts=n_items)
     workspace.publish(contents, "build")
     catalog = workspace.open().catalog
-    return lambda where: np.flatnonzero(catalog.mask(where)).tolist()
+    return lambda where: np.flatnonzero(catalog.conditions.mask(where)).tolist()
 
 
 @pytest.mark.parametrize(

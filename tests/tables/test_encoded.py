@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.data.messy import messy_table
 
 from qkvsearch._utils import scratch
 from qkvsearch.errors import DataError
@@ -25,6 +24,7 @@ from qkvsearch.tables.files.encoded import (
 from qkvsearch.tables.files.frames import as_text
 from qkvsearch.tables.files.tables import read_encoded, read_table
 from qkvsearch.tables.sources import read_source
+from tests.tables.messy import messy_table
 
 ITEMS = pd.DataFrame({"id": ["1", "2", "u1"], "title": ["a", "b", "c"]})
 CELLS = {

@@ -1,11 +1,11 @@
 """Whatever is in a file: it is read, or one clear line says why not."""
 
 import pytest
-from tests.data.messy import messy_table
 
 from qkvsearch.engine import build
 from qkvsearch.errors import DataError, QkvError
 from qkvsearch.tables.sources import read_source
+from tests.tables.messy import messy_table
 
 pytest.importorskip("openpyxl")
 pytest.importorskip("pyarrow")

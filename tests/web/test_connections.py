@@ -10,7 +10,7 @@ import pytest
 
 import qkvsearch as qkv
 from qkvsearch.web import unread
-from qkvsearch.web.slow_clients import MAX_HEAD
+from qkvsearch.web.strict_requests import MAX_HEAD
 from qkvsearch.web.unread import MAX_UNREAD, PATIENCE, NoRoomError, UnreadAnswers
 
 HOST = b" HTTP/1.1\r\nHost: 127.0.0.1\r\n"

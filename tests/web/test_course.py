@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from qkvsearch.lessons import LESSONS, language, lesson
+from qkvsearch.lessons import LANGUAGES, LESSONS, language, lesson
 from qkvsearch.lessons.exports.page import FILES, SCRIPTS, STYLES
 from qkvsearch.lessons.exports.page.article import article
 from qkvsearch.web import lesson_pages
@@ -43,6 +43,14 @@ def test_an_outline_names_steps_and_questions(client):
     assert found["steps"] == [step.title for step in taught.steps]
     assert found["questions"] == [quiz.name for quiz in taught.quizzes]
     assert len(client.get("/learn").text.split("data-lesson=")) == len(LESSONS) + 1
+
+
+@pytest.mark.parametrize("code", LANGUAGES)
+def test_a_page_says_its_language_and_links_to_every_other(client, code):
+    page = client.get(f"/learn?lang={code}").text
+    assert f'<html lang="{LANGUAGES[code].tag}">' in page
+    links = re.findall(r'<a class="language" href="\?lang=(\w+)"[^>]*>([^<]+)</a>', page)
+    assert links == [(other, LANGUAGES[other].own_name) for other in LANGUAGES if other != code]
 
 
 def test_in_chinese(client):

@@ -25,7 +25,7 @@ from qkvsearch.web.slow_clients import (
     MIN_READ_RATE,
     NO_READ_SECONDS,
     SECONDS,
-    BoundedProtocol,
+    UnreadAnswer,
 )
 
 # `make test` starts one server; `make test-all` those that take long or several processes.
@@ -194,16 +194,9 @@ def system():
         yield unconnected
 
 
-def test_a_client_that_reads_no_answer_or_ends_no_request_is_hung_up_on(system):
+def test_a_client_that_reads_no_answer_or_too_slowly_is_dropped(system):
     timers, dropped = [], []
     n_unread, now = 500_000, 0.0
-    connection = BoundedProtocol.__new__(BoundedProtocol)
-    connection._socket_transport = SimpleNamespace(
-        get_write_buffer_size=lambda: n_unread,
-        abort=lambda: dropped.append(now),
-        get_extra_info=lambda _: system,
-    )
-    connection.flow = SimpleNamespace(pause_writing=lambda: None, resume_writing=lambda: None)
 
     def call_later(seconds, action):
         timers[:] = [(seconds, action)]
@@ -216,25 +209,26 @@ def test_a_client_that_reads_no_answer_or_ends_no_request_is_hung_up_on(system):
         now += seconds
         action()
 
-    connection.loop = SimpleNamespace(call_later=call_later, time=lambda: now)
-    connection._waiting, connection._read_timer = {}, None
-    connection.pause_writing()
+    loop = SimpleNamespace(call_later=call_later, time=lambda: now)
+    transport = SimpleNamespace(
+        get_write_buffer_size=lambda: n_unread,
+        abort=lambda: dropped.append(now),
+        get_extra_info=lambda _: system,
+    )
+    answer = UnreadAnswer(loop, transport)
+    answer.watch()
     while timers:  # nothing is read
         wait()
     assert NO_READ_SECONDS < dropped.pop() <= NO_READ_SECONDS + 2 * LOOKS_EVERY
-    connection.pause_writing()
+    answer.watch()
     begun = now
     while timers:  # too little is read
         n_unread -= MIN_READ_RATE // 10
         wait()
     assert dropped.pop() - begun <= SECONDS + 500_000 / MIN_READ_RATE + 2 * LOOKS_EVERY
-    connection.pause_writing()
-    connection.resume_writing()
+    answer.watch()
+    answer.stop_watching()
     assert (timers, dropped) == ([], [])
-    connection._wait(3)
-    assert (timers, [*connection._waiting]) == ([(3, connection._drop)], [connection])
-    connection._stop_waiting()
-    assert (timers, connection._waiting) == ([], {})
 
 
 def test_folders_of_killed_servers_are_removed(monkeypatch, tmp_path):

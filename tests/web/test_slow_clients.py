@@ -144,8 +144,8 @@ def test_what_the_system_holds_is_bounded_and_counted(server):
     with reading_nothing(server) as client:
         client.sendall(request(LARGE))
         connection = server.one()
-        until(lambda: connection in UNREAD.readers)
-        n_in_kernel = connection.n_unread - n_here(connection)
+        until(lambda: connection.unread in UNREAD.readers)
+        n_in_kernel = connection.unread.n_unread - n_here(connection)
         assert 0 < n_in_kernel < 1_000_000
         assert n_in_kernel == pytest.approx(LARGE - n_here(connection), abs=100_000)
 
@@ -156,13 +156,13 @@ def test_a_little_that_is_read_counts_as_reading(server):
     with reading_nothing(server) as client:
         client.sendall(request(LARGE))
         connection = server.one()
-        until(lambda: connection in UNREAD.readers)
-        until(lambda: connection.idle_seconds > 0.2)
+        until(lambda: connection.unread in UNREAD.readers)
+        until(lambda: connection.unread.idle_seconds > 0.2)
         n_waiting = n_here(connection)
         n_read = 0
         while n_read < 30_000:
             n_read += len(client.recv(1000))
-        until(lambda: connection.idle_seconds < 0.2, 5)
+        until(lambda: connection.unread.idle_seconds < 0.2, 5)
         assert n_here(connection) == n_waiting
 
 

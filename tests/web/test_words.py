@@ -5,6 +5,8 @@ import re
 
 import pytest
 
+from qkvsearch.heads.search_head import TextHead
+from qkvsearch.heads.search_heads import HEADS
 from qkvsearch.lessons import LANGUAGES
 from qkvsearch.web.pages import WORDS
 
@@ -24,3 +26,15 @@ def test_every_language_has_all_texts_with_their_fields(language):
     for name, text in english.items():
         fields = re.findall(r"\{\w+\}", text)
         assert sorted(re.findall(r"\{\w+\}", translated[name])) == sorted(fields), name
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_head_has_a_title_in_every_language_or_is_called_by_its_encoder(language):
+    untitled = [head for head in HEADS if language not in head.titles]
+    assert all(isinstance(head, TextHead) and not head.titles for head in untitled)
+
+
+def test_no_two_heads_have_one_name_or_one_title():
+    assert len({head.name for head in HEADS}) == len(HEADS)
+    titles = [head.titles["en"] for head in HEADS if head.titles]
+    assert len(set(titles)) == len(titles)

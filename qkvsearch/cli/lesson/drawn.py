@@ -7,9 +7,10 @@ import numpy as np
 from rich.cells import cell_len
 from rich.text import Text
 
+from qkvsearch.cli.lesson.emphasis import MAX_COLUMNS, marked
 from qkvsearch.cli.lesson.grids import COLOURS
-from qkvsearch.cli.lesson.wrapping import MAX_COLUMNS, marked, wrapped
-from qkvsearch.cli.render import GAP, aligned
+from qkvsearch.cli.text_table import GAP, padded
+from qkvsearch.cli.wrapping import wrapped
 from qkvsearch.lessons.drawings import Drawing, Flow, Heads
 from qkvsearch.lessons.messages import say, shown
 from qkvsearch.terminal import printable
@@ -51,25 +52,29 @@ def _flow(flow: Flow, width: int) -> Iterator[Text]:
     if array.size > MAX_BARS:
         return
     most = 1.0 if flow.has_values else float(np.nan_to_num(np.abs(array)).max()) or 1.0
-    rows, columns = (
-        [printable(str(x)) for x in names] for names in (flow.bench.rows, flow.columns)
-    )
+    rows = [printable(str(row)) for row in flow.bench.rows]
+    columns = [printable(str(column)) for column in flow.columns]
     is_one = flow.has_values and len(rows) == 1
     labels = [*columns, *flow.qualities] if is_one else columns
-    left, middle = (max(map(cell_len, names)) for names in (rows, labels))
+    left = max(map(cell_len, rows))
+    middle = max(map(cell_len, labels))
     colour = COLOURS["weights" if flow.has_values else "score"]
     longest = min(BAR_LENGTH, width - left - middle - 3 * GAP - 8)
     for row, numbers in zip(rows, array, strict=True):
         for place, (column, value) in enumerate(zip(columns, numbers, strict=True)):
-            line = Text(aligned(row if place == 0 else "", left) + " " * GAP)
-            line.append(aligned(column, middle) + " " * GAP)
-            sign = "−" if value < 0 else " " if (array < 0).any() else ""
+            line = Text(padded(row if place == 0 else "", left) + " " * GAP)
+            line.append(padded(column, middle) + " " * GAP)
+            sign = ""
+            if value < 0:
+                sign = "−"
+            elif (array < 0).any():
+                sign = " "
             line.append(sign + bar(abs(float(value)) / most, max(longest, 1)), style=colour)
             line.append(f" {shown(value)}" if value else " 0")
             before = left + middle + 2 * GAP + longest + 8
             answer = printable(flow.value_of(place)) if is_one else ""
             if answer and before + cell_len(answer) <= width:
-                line.append(aligned("", before - cell_len(line.plain)) + answer)
+                line.append(padded("", before - cell_len(line.plain)) + answer)
             yield line
     if is_one:
         yield from _mix(flow, left + GAP, middle, longest)
@@ -80,8 +85,8 @@ def _mix(flow: Flow, indent: int, left: int, longest: int) -> Iterator[Text]:
     for place, (quality, value) in enumerate(
         zip(flow.qualities, flow.steps()["outputs"][0], strict=True)
     ):
-        line = Text(aligned(say("mix") if place == 0 else "", indent), style="dim")
-        line.append(aligned(printable(str(quality)), left) + " " * GAP, style="not dim")
+        line = Text(padded(say("mix") if place == 0 else "", indent), style="dim")
+        line.append(padded(printable(str(quality)), left) + " " * GAP, style="not dim")
         sign = "−" if value < 0 else ""
         line.append(sign + bar(abs(float(value)), max(longest, 1)), style=COLOURS["output"])
         line.append(f" {shown(float(value))}", style="not dim")
@@ -90,12 +95,13 @@ def _mix(flow: Flow, indent: int, left: int, longest: int) -> Iterator[Text]:
 
 def _heads(heads: Heads, width: int) -> Iterator[Text]:
     """Draw what the chosen word attends to, from the largest weight on."""
-    words, row = [printable(str(word)) for word in heads.first.words], heads.weights[heads.word]
+    words = [printable(str(word)) for word in heads.first.words]
+    row = heads.weights[heads.word]
     left = max(map(cell_len, words))
     if heads.place:
         yield wrapped(Text(printable(heads.place)), width)
     for place in np.argsort(-row, kind="stable")[:MAX_WORDS]:
-        line = Text(f"{words[heads.word]} → {aligned(words[place], left)} ")
+        line = Text(f"{words[heads.word]} → {padded(words[place], left)} ")
         line.append(bar(float(row[place])), style=COLOURS["weights"])
         line.append(f" {shown(float(row[place]))}")
         yield line

@@ -8,15 +8,17 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from qkvsearch.cli.heatmap import HIDDEN, SHADES, shade
-from qkvsearch.cli.lesson.wrapping import ATOM, wrapped
-from qkvsearch.cli.render import GAP, abreast
+from qkvsearch.cli.text_table import GAP, abreast, side_by_side
+from qkvsearch.cli.wrapping import unbroken, wrapped
 from qkvsearch.lessons.exports.document import ROLE_NAMES
 from qkvsearch.lessons.messages import NEARLY_0, digits, mark, say, shown
 from qkvsearch.lessons.parts import Matrix, Table
 from qkvsearch.terminal import printable
 
-# A row's label takes a third of the terminal at most; a column's is folded when it is longer.
-LABEL_SHARE, HEADING = 3, 14
+# A row's label takes this part of the terminal at most, a third.
+LABEL_SHARE = 3
+# A column's label is folded when it is longer.
+HEADING = 14
 # Cells that are written out in symbols, one below another; the others follow the same way.
 WRITTEN = 9
 # Light and dark enough for either background; without colour the words say the same.
@@ -104,7 +106,8 @@ def _padded(text: str, value: float, usual: int, decimals: int) -> str:
 
 def _cells(matrix: Matrix) -> list[list[Text]]:
     """Return numbers in the role's colour; weights after their shade, hidden cells after a dot."""
-    is_map, visible = matrix.role == "weights", matrix.visible
+    is_map = matrix.role == "weights"
+    visible = matrix.visible
     has_hidden = visible is not None and not np.all(visible)
     lines = []
     for i, texts in enumerate(aligned(matrix.array)):
@@ -189,25 +192,17 @@ def grid_line(
     cells: Sequence[Text],
     widths: Sequence[int],
     style: str = "",
-    is_left: Sequence[bool] | None = None,
+    layouts: Sequence[str] | None = None,
 ) -> Text:
-    """Return a row of a grid, which is as many lines high as its highest cell.
+    """Return a row of a grid, as many lines high as its highest cell.
 
-    is_left: for each cell whether it is flush left, else right; None for a label and numbers.
+    layouts: "left" or "right" for each cell; by default those of a label and of numbers after it.
     """
-    flush = [True, *[False] * (len(cells) - 1)] if is_left is None else is_left
-    split = [cell.split("\n", allow_blank=True) for cell in cells]
-    lines = []
-    for k in range(max(map(len, split))):
-        line = Text(style=style)
-        for place, (column, width) in enumerate(zip(split, widths, strict=True)):
-            piece = column[k] if k < len(column) else Text()
-            space = " " * max(width - cell_len(piece.plain), 0)
-            before, after = ("", space) if flush[place] else (space, "")
-            line.append(" " * GAP * bool(place) + before).append_text(piece).append(after)
-        line.rstrip()
-        lines.append(line)
-    return Text("\n").join(lines)
+    if layouts is None:
+        layouts = ["left"] + ["right"] * (len(cells) - 1)
+    split = [list(cell.split("\n", allow_blank=True)) for cell in cells]
+    lines = side_by_side(split, widths, layouts)
+    return Text("\n", style=style).join(map(Text.assemble, lines))
 
 
 # --- tables ---
@@ -224,15 +219,16 @@ def table_view(table: Table, width: int) -> Iterator[Text]:
     parts = [[first, *others[group]] for group in groups] or [[first]]
     for part in parts:
         widths = _widths(part, width)
+        layouts = ["right" if column.is_number else "left" for column in part]
         for place in range(len(table.rows) + 1):
-            cells = [
-                Text(column.cells[place])
-                if place and column.is_number
-                else wrapped(Text(column.cells[place]), column_width)
-                for column, column_width in zip(part, widths, strict=True)
-            ]
-            style = "" if place else "bold"
-            yield grid_line(cells, widths, style, [not column.is_number for column in part])
+            is_heading = place == 0
+            cells = []
+            for column, column_width in zip(part, widths, strict=True):
+                cell = Text(column.cells[place])
+                if is_heading or not column.is_number:
+                    cell = wrapped(cell, column_width)
+                cells.append(cell)
+            yield grid_line(cells, widths, "bold" if is_heading else "", layouts)
 
 
 @dataclass(frozen=True)
@@ -249,10 +245,10 @@ class _Column:
         is_number = all(not isinstance(value, str) for value in values)
         if is_number:
             texts = aligned(np.array(values, dtype=float)[:, None])[:, 0].tolist()
-            words = [*ATOM.findall(name), *texts]
+            words = [*unbroken(name), *texts]
         else:
             texts = [shown(value) for value in values]
-            words = ATOM.findall(" ".join([name, *texts]))
+            words = unbroken(" ".join([name, *texts]))
         cells = [printable(text) for text in (name, *texts)]
         return cls(cells, is_number, max(map(cell_len, cells)), max(map(cell_len, words)))
 

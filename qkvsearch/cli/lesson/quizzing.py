@@ -10,7 +10,8 @@ from rich.text import Text
 
 from qkvsearch._utils.files import write_file
 from qkvsearch.cli.lesson.view import bold, paragraph, prose, title
-from qkvsearch.cli.render import rendered, write_text
+from qkvsearch.cli.render import write_text
+from qkvsearch.cli.text_table import rendered
 from qkvsearch.lessons.messages import say
 from qkvsearch.lessons.quizzes import Quiz
 
@@ -26,7 +27,8 @@ def ask(quizzes: Sequence[Quiz], save: Path | None = None) -> None:
     save: ask once, without hints and answers, and write what was answered, and whether it is right,
     to this CSV file.
     """
-    n_right, answers = 0, [("quiz", "answer", "right")]
+    n_right = 0
+    answers = [("quiz", "answer", "right")]
     for number, quiz in enumerate(quizzes, start=1):
         number_of = say("Question {number} of {n}", number=number, n=len(quizzes))
         write_text(f"\n{_heading(number_of)}{rendered(_question(quiz))}")

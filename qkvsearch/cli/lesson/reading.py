@@ -17,7 +17,8 @@ from qkvsearch.lessons import progress
 from qkvsearch.lessons.messages import say
 from qkvsearch.lessons.parts import Lesson
 
-STOP, BACK = {"q", "quit"}, {"b", "back"}
+STOP = {"q", "quit"}
+BACK = {"b", "back"}
 
 
 class Stopped(Exception):
@@ -36,7 +37,9 @@ def is_interactive() -> bool:
 def offer(lesson: str) -> str | None:
     """Ask whether to begin this lesson; the one that was chosen, or None."""
     typed = prompt(say("Enter begins {lesson}, a number another one, q ends.", lesson=lesson))
-    return None if typed.casefold() in STOP else typed or lesson
+    if typed.casefold() in STOP:
+        return None
+    return typed or lesson
 
 
 def read(
@@ -73,7 +76,8 @@ def remember(lesson: str) -> None:
 
 
 def _read_one(lesson: Lesson, quizzes: bool, is_whole: bool, save: Path | None) -> None:
-    n, place = len(lesson.steps), 0
+    n = len(lesson.steps)
+    place = 0
     explained: set[str] = set()
     screen = _Screen()
     screen.show(heading(lesson))
@@ -99,7 +103,8 @@ def _read_one(lesson: Lesson, quizzes: bool, is_whole: bool, save: Path | None) 
             place += 1
         except Turned:
             place = max(place - 1, 0)
-            has_begun, screen.used = False, 0
+            has_begun = False
+            screen.used = 0
     if quizzes and lesson.quizzes:
         _pause()
         ask(lesson.quizzes, save)

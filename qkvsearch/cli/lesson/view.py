@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 from rich.cells import cell_len
-from rich.console import RenderableType
 from rich.text import Text as Line
 
 from qkvsearch.cli.lesson.drawn import drawing_view
+from qkvsearch.cli.lesson.emphasis import MAX_COLUMNS, marked
 from qkvsearch.cli.lesson.grids import legends, matrix_view, table_view
-from qkvsearch.cli.lesson.wrapping import MAX_COLUMNS, marked, wrapped
-from qkvsearch.cli.render import rendered, terminal_width
+from qkvsearch.cli.text_table import rendered
+from qkvsearch.cli.wrapping import terminal_width, wrapped
 from qkvsearch.lessons import COURSE_LESSONS
 from qkvsearch.lessons.drawings import Drawing
 from qkvsearch.lessons.exports.markdown import duration
@@ -22,8 +22,10 @@ from qkvsearch.terminal import printable
 
 # Lessons that compute with the reader's own matrices.
 OWN_MATRICES = ("self-attention", "masks")
-# A curve's height in lines, each in eighths, and its columns at most.
-CURVE_HEIGHT, CURVE_WIDTH = 6, 48
+# A curve's height in lines, each in eighths.
+CURVE_HEIGHT = 6
+# The columns of a curve, at most.
+CURVE_WIDTH = 48
 BLOCKS = " ▁▂▃▄▅▆▇█"
 INDENT = 4
 
@@ -95,7 +97,7 @@ def _legends(matrix: Matrix, explained: set[str]) -> Iterator[Line]:
     explained.update(legends(matrix))
 
 
-def _view(part: Text | Formula | Table | Curve) -> list[RenderableType]:
+def _view(part: Text | Formula | Table | Curve) -> list[Line]:
     if isinstance(part, Text):
         return [paragraph(part.text)]
     if isinstance(part, Formula):
@@ -108,21 +110,20 @@ def _view(part: Text | Formula | Table | Curve) -> list[RenderableType]:
 
 def _workbench(bench: Workbench, lesson: str) -> Line:
     command = f"`--format html -o {lesson}.html`"
-    how = say(
-        "Try it on the page ({command}). {caption}", caption=bench.caption, command=command
-    )  # fmt: skip
+    how = say("Try it on the page ({command}). {caption}", command=command, caption=bench.caption)
     if lesson in OWN_MATRICES:
         how = say("{how} Here, give `--input FILE` and `--mask`.", how=how)
     return paragraph(how, INDENT)
 
 
-def _curve(curve: Curve) -> list[RenderableType]:
+def _curve(curve: Curve) -> list[Line]:
     """Draw columns of blocks over a line, with the highest and the lowest value."""
     values = np.asarray(curve.values, dtype=float)
     name = Line(printable(curve.name), style="bold")
     if not len(values) or not np.isfinite(values).all():
         return [name, paragraph(shown(values))]
-    low, high = min(float(values.min()), 0.0), float(values.max())
+    low = min(float(values.min()), 0.0)
+    high = float(values.max())
     labels = [shown(high), *[""] * (CURVE_HEIGHT - 2), shown(low)]
     margin = max(map(cell_len, labels))
     width = max(min(CURVE_WIDTH, terminal_width() - margin - 2), 1)
@@ -135,8 +136,12 @@ def _curve(curve: Curve) -> list[RenderableType]:
         lines.append(Line(f"{space}{label} │{''.join(BLOCKS[n] for n in filled)}"))
     ends = say(
         "{name}: {first} at the start, {last} at the end, {n} values over {x}.",
-        name=curve.name, first=values[0], last=values[-1], n=len(values), x=curve.x,
-    )  # fmt: skip
+        name=curve.name,
+        first=values[0],
+        last=values[-1],
+        n=len(values),
+        x=curve.x,
+    )
     return [*lines, paragraph(ends)]
 
 

@@ -135,8 +135,10 @@ def one_line_errors(uri: str, what: str = "") -> Iterator[None]:
 
 def _advice(uri: str, error: Exception, reason: str) -> str:
     if is_file(uri):
-        hint = " (one process at a time may have it open; a server takes many)"
-        return f"Milvus Lite cannot serve this file: {reason}{hint * ('Open' in reason)}"
+        advice = f"Milvus Lite cannot serve this file: {reason}"
+        if "Open" in reason:
+            advice += " (one process at a time may have it open; a server takes many)"
+        return advice
     unreachable = isinstance(error, (OSError, TimeoutError)) or any(
         word in reason.lower() for word in ("connect", "unavailable", "deadline", "timed out")
     )

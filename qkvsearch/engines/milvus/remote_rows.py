@@ -41,6 +41,3 @@ class RemoteRows:
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         return self[:].astype(dtype or self.dtype)
-
-
-# Keys (n, d), local or remote.

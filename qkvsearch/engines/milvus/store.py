@@ -1,5 +1,7 @@
 """The keys of a build in Milvus, in a collection for each segment."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -31,19 +33,37 @@ class StoredPiece(NamedTuple):
     start: int
 
 
+class Hits(NamedTuple):
+    """What a search found, (n,) each."""
+
+    items: np.ndarray
+    scores: np.ndarray
+    # No item that was not found scores higher; −∞ where all were found.
+    bound: float = -np.inf
+
+    def only(self, which: np.ndarray) -> Hits:
+        """Return some of the hits, bool (n,)."""
+        return Hits(self.items[which], self.scores[which], self.bound)
+
+    def have_best(self, k: int) -> bool:
+        """Return whether the k best items are among the hits, or all items are."""
+        if self.bound == -np.inf:
+            return True
+        return int(np.count_nonzero(self.scores >= self.bound)) >= k
+
+
 @dataclass(frozen=True)
 class MilvusKeys:
-    """The keys of a build on a server, or in a file.
-
-    parts: the segments, base first. item_rows: int64 (n_stored,), the item of each stored row, −1
-    for a deleted one. stored: int64 (n_items,), the stored row of each item. widths: the length of
-    the keys of each head.
-    """
+    """The keys of a build on a server, or in a file."""
 
     uri: str
+    # The segments, base first.
     parts: Sequence[StoredPiece]
+    # int64 (n_stored,): the item of each stored row, −1 for a deleted one.
     item_rows: np.ndarray
+    # int64 (n_items,): the stored row of each item.
     stored: np.ndarray
+    # The length of the keys of each head.
     widths: Mapping[str, int]
 
     @property
@@ -56,40 +76,46 @@ class MilvusKeys:
             check(self.uri, part.collection, part.n_rows, self.widths)
 
     def nearest(self, head: str, query: np.ndarray, k: int, allowed: Filter) -> np.ndarray:
+        """Return the k allowed items with the highest scores, equal ones by row.
+
+        Where a filter would name too many items, Milvus is asked for more hits than k, until k of
+        them are allowed and no other item can be better.
+        """
+        allowed_items = None
         if not allowed.is_all:
             assert allowed.mask is not None
-            items = np.flatnonzero(allowed.mask)
-            if len(items) <= k:
-                return items
+            allowed_items = np.flatnonzero(allowed.mask)
+            if len(allowed_items) <= k:
+                return allowed_items
         filters = self._filters(allowed)
         limit = k if allowed.is_all or filters is not None else FURTHER * k
-        while True:
-            positions, scores, bound = self._search(head, query, min(limit, MAX_HITS), filters)
-            if allowed.mask is not None:
-                is_allowed = allowed.mask[positions]
-                positions, scores = positions[is_allowed], scores[is_allowed]
-            is_sure = bound == -np.inf or np.count_nonzero(scores >= bound) >= k
-            if not is_sure and limit >= MAX_HITS and allowed.mask is not None:
-                positions, scores = self._among(head, query, k, np.flatnonzero(allowed.mask))
-            if is_sure or limit >= MAX_HITS:
-                # Equal scores by row, as in a ranking.
-                return positions[np.lexsort((positions, -scores))][:k]
+        hits = self._allowed_hits(head, query, limit, filters, allowed)
+        while not hits.have_best(k) and limit < MAX_HITS:
             limit *= FURTHER
+            hits = self._allowed_hits(head, query, limit, filters, allowed)
+        if not hits.have_best(k) and allowed_items is not None:
+            hits = self._among(head, query, k, allowed_items)
+        in_order = np.lexsort((hits.items, -hits.scores))
+        return hits.items[in_order][:k]
 
     def above(self, head: str, query: np.ndarray, threshold: float) -> np.ndarray:
+        """Return the items whose score is above a threshold. Raises `QkvError` where they are more
+        than Milvus finds.
+        """
         limit = KEYS_PER_READ
-        while True:
-            positions, scores, bound = self._search(head, query, min(limit, MAX_HITS), None)
-            if bound <= threshold:
-                return positions[scores > threshold]
+        hits = self._search(head, query, limit, None)
+        while hits.bound > threshold:
             if limit >= MAX_HITS:
                 raise QkvError(
                     f"more than {MAX_HITS:,} items match by {head}, and Milvus finds no more at a "
                     "time: ask without facets, or for fewer items"
                 )
             limit *= FURTHER
+            hits = self._search(head, query, limit, None)
+        return hits.items[hits.scores > threshold]
 
     def rows(self, head: str, positions: np.ndarray) -> np.ndarray:
+        """Return the keys of items (n,) in a head, float32 (n, d)."""
         keys = np.empty((len(positions), self.widths[head]), np.float32)
         stored = self.stored[positions]
         for part in self.parts:
@@ -116,9 +142,10 @@ class MilvusKeys:
 
     def _search(
         self, head: str, query: np.ndarray, limit: int, filters: Sequence[str] | None
-    ) -> tuple[np.ndarray, np.ndarray, float]:
-        """Return the best items, (n,), their scores, (n,), and a bound of all other scores."""
-        positions, scores, bound = [], [], -np.inf
+    ) -> Hits:
+        """Search all segments for up to `limit` hits each. filters: for each segment."""
+        limit = min(limit, MAX_HITS)
+        items, scores, bound = [], [], -np.inf
         for i, part in enumerate(self.parts):
             with one_line_errors(self.uri, f"cannot search {part.collection}"), released():
                 [hits] = connect(self.uri).search(
@@ -135,19 +162,31 @@ class MilvusKeys:
                 values = np.array(hits.distances, np.float32)
             if len(rows) >= limit:
                 bound = max(bound, float(values.min()))
-            positions.append(self.item_rows[rows + part.start])
+            items.append(self.item_rows[rows + part.start])
             scores.append(values)
-        items, values = np.concatenate(positions), np.concatenate(scores)
-        return items[items >= 0], values[items >= 0], bound
+        found = Hits(np.concatenate(items), np.concatenate(scores), bound)
+        return found.only(found.items >= 0)  # not deleted
 
-    def _among(
-        self, head: str, query: np.ndarray, k: int, items: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the best of many items, which are named in batches, and their scores."""
+    def _allowed_hits(
+        self,
+        head: str,
+        query: np.ndarray,
+        limit: int,
+        filters: Sequence[str] | None,
+        allowed: Filter,
+    ) -> Hits:
+        """Search all segments, and leave out the items that are not allowed."""
+        hits = self._search(head, query, limit, filters)
+        return hits if allowed.mask is None else hits.only(allowed.mask[hits.items])
+
+    def _among(self, head: str, query: np.ndarray, k: int, items: np.ndarray) -> Hits:
+        """Search among many items, which are named in batches."""
         batches = [items[start : start + MAX_NAMED] for start in range(0, len(items), MAX_NAMED)]
-        found = [self._search(head, query, k, self._named(batch))[:2] for batch in batches]
-        positions, scores = zip(*found, strict=True)
-        return np.concatenate(positions), np.concatenate(scores)
+        found = [self._search(head, query, k, self._named(batch)) for batch in batches]
+        return Hits(
+            np.concatenate([hits.items for hits in found]),
+            np.concatenate([hits.scores for hits in found]),
+        )
 
     def _filters(self, allowed: Filter) -> list[str] | None:
         """Return a filter for each segment; None for no filter, and for too many items to name."""

@@ -128,9 +128,7 @@ def fit(spark: SparkSession, model: AlternatingLeastSquares, log: LogBlocks) -> 
 
 
 class _Run:
-    """One fit. items: embeddings (n_items, d). turn: brings those of the users, as they are stored,
-    to the axes of the items; rotation: all turns of the items so far.
-    """
+    """One fit."""
 
     def __init__(self, spark: SparkSession, model: AlternatingLeastSquares, log: LogBlocks) -> None:
         self.spark, self.model, self.log = spark, model, log
@@ -138,20 +136,25 @@ class _Run:
         spark.conf.set("spark.sql.shuffle.partitions", n_partitions)
         d, counts = model.n_components, log.counts
         self.n_items_active = int(np.count_nonzero(counts.likes))
-        mean_length, mean_confidence = counts.n_likes / counts.n_users, counts.mean_confidence
-        auto = auto_strengths(mean_length, mean_confidence, self.n_items_active)
-        self.alpha0, self.reg = (
-            computed if value == "auto" else float(value)
-            for value, computed in zip((model.alpha0, model.reg), auto, strict=True)
+        self.alpha0, self.reg = auto_strengths(
+            counts.n_likes / counts.n_users, counts.mean_confidence, self.n_items_active
         )
+        if model.alpha0 != "auto":
+            self.alpha0 = float(model.alpha0)
+        if model.reg != "auto":
+            self.reg = float(model.reg)
         rng = model_generator(model.random_state)
         self.starts = starts_of(rng, log, d, model.init_scale)
         start = Start(dict(rng.bit_generator.state), d, model.init_scale)
+        # (n_items, d)
         self.items = start.embeddings(counts.likes)
         self.cuts = cuts_of(counts.likes, log.n_partitions)
         max_bytes = int(os.environ.get(BROADCAST_VARIABLE, "") or MAX_BROADCAST)
         self.few_users = 4 * d * sum(log.sizes.values()) <= max_bytes
-        self.turn = self.rotation = np.eye(d)
+        # Brings the embeddings of the users, as they are stored, to the axes of the items.
+        self.turn = np.eye(d)
+        # All turns of the items so far.
+        self.rotation = np.eye(d)
         self.frames: list[DataFrame] = []
         self.broadcasts: list[Broadcast[np.ndarray]] = []
 
@@ -162,8 +165,9 @@ class _Run:
         make = solving.make_items(self.cuts)
         blocks = likes.groupBy("block").applyInArrow(make, solving.ITEMS)
         self.item_blocks = self._persisted(blocks.repartitionById(len(self.cuts) - 1, "block"))
-        arguments = self.log.feedback, self.starts, self.cuts
-        make_users = mapped(solving.make_users, USERS_SCHEMA, *arguments)
+        make_users = mapped(
+            solving.make_users, USERS_SCHEMA, self.log.feedback, self.starts, self.cuts
+        )
         self.user_blocks = self._persisted(self.log.frame.mapInArrow(make_users, solving.USERS))
         for iteration in range(1, self.model.max_iter + 1):
             self._iterate()
@@ -172,35 +176,54 @@ class _Run:
         return self._turned(self.items, self.rotation.T)
 
     def _iterate(self) -> None:
-        d = len(self.turn)
+        """Solve for the users with the items fixed, then for the items."""
+        self._solve_users()
+        self._solve_items()
+        # Those of this iteration; executors have read them.
+        for broadcast in self.broadcasts[-2:]:
+            broadcast.unpersist()
+
+    def _solve_users(self) -> None:
+        """Turn the items to their principal axes, and solve all blocks of users by them."""
         values, axes = principal_axes(self.items)
-        self.items, self.rotation = self._turned(self.items, axes), self.rotation @ axes
-        items = self._broadcast(self.items)
+        self.items = self._turned(self.items, axes)
+        self.rotation = self.rotation @ axes
+        self.sent_items = self._broadcast(self.items)
         step = self._step(values, self.turn @ axes, self.n_items_active)
-        solved = self._persisted(
-            self.user_blocks.mapInArrow(solving.solve_users(step, items), solving.USERS)
-        )
-        gram = summed(solved.selectExpr("gram AS `array`"), self.log.n_partitions).reshape(d, d)
+        solve = solving.solve_users(step, self.sent_items)
+        solved = self._persisted(self.user_blocks.mapInArrow(solve, solving.USERS))
+        # Solves them now, so that the blocks before may go.
+        grams = solved.selectExpr("gram AS `array`")
+        self.users_gram = summed(grams, self.log.n_partitions).reshape(self.turn.shape)
         self.user_blocks.unpersist()
         self.user_blocks = solved
 
-        values, self.turn = axes_of(gram)
+    def _solve_items(self) -> None:
+        """Solve all blocks of items by the users, on the users' principal axes."""
+        values, self.turn = axes_of(self.users_gram)
         step = self._step(values, self.turn, self.log.counts.n_users)
         if self.few_users:
-            users = np.concatenate(_embeddings_of(self.user_blocks)).reshape(-1, d)
-            turned = self._broadcast(self._turned(users, self.turn))
-            arguments = step, items, self.cuts, turned
-            solve = mapped(solving.solve_items, solving.SOLVED_SCHEMA, *arguments)
-            self._put(self.item_blocks.mapInArrow(solve, solving.SOLVED))
+            solved = self._solved_by_all_users(step)
         else:
-            send = solving.send_users(self.turn.astype(np.float32))
-            sent = self.user_blocks.mapInArrow(send, solving.SENT).groupBy("block")
-            solve_with = solving.solve_items_with_sent(step, items, self.cuts)
-            both = self.item_blocks.groupBy("block").cogroup(sent)
-            self._put(both.applyInArrow(solve_with, solving.SOLVED))
+            solved = self._solved_by_sent_users(step)
+        self._put(solved)
         self.rotation = self.rotation @ self.turn
-        for broadcast in self.broadcasts[-2:]:
-            broadcast.unpersist()
+
+    def _solved_by_all_users(self, step: HalfStep) -> DataFrame:
+        """Send every executor the embeddings of all users, which are few."""
+        users = np.concatenate(_embeddings_of(self.user_blocks)).reshape(-1, len(self.turn))
+        turned = self._broadcast(self._turned(users, self.turn))
+        arguments = step, self.sent_items, self.cuts, turned
+        solve = mapped(solving.solve_items, solving.SOLVED_SCHEMA, *arguments)
+        return self.item_blocks.mapInArrow(solve, solving.SOLVED)
+
+    def _solved_by_sent_users(self, step: HalfStep) -> DataFrame:
+        """Send each block of items the embeddings of the users that it needs."""
+        send = solving.send_users(self.turn.astype(np.float32))
+        sent = self.user_blocks.mapInArrow(send, solving.SENT).groupBy("block")
+        solve = solving.solve_items_with_sent(step, self.sent_items, self.cuts)
+        both = self.item_blocks.groupBy("block").cogroup(sent)
+        return both.applyInArrow(solve, solving.SOLVED)
 
     def _step(self, values: np.ndarray, turn: np.ndarray, n_others: int) -> HalfStep:
         spectrum, turn = self.alpha0 * values, turn.astype(np.float32)

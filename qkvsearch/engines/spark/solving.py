@@ -24,8 +24,9 @@ from qkvsearch.engines.spark.blocks import (
     as_batch,
     each_row,
 )
-from qkvsearch.models.als_training import LANES, solve_rows, width_of
+from qkvsearch.models.als_training import LANES, Equations, solve_rows, width_of
 from qkvsearch.models.confidences import Feedback
+from qkvsearch.models.pairs import Pairs
 
 # Columns are items. gram: XᵀX, float64. needed: the rows that each block of items needs, int32,
 # block after block; ends: where those of each begin and end, int64.
@@ -91,21 +92,19 @@ class HalfStep:
         padding = LANES * len(width) - d
         with one_blas_thread():
             solved = _padded(rows @ self.turn, padding)
-        indptr = np.array(array_of(block["indptr"], np.int64))
-        lengths = np.diff(indptr)
-        ridges = (self.reg * (lengths + self.strength) ** self.nu).astype(np.float32)
-        solve_rows(
-            np.flatnonzero(lengths),
-            indptr,
-            np.array(array_of(block["columns"], np.int32)),
-            np.array(array_of(block["confidences"], np.float32)),
-            np.pad(self.spectrum.astype(np.float32), (0, padding)),
-            ridges,
-            _padded(others, padding),
-            solved,
-            self.cg_steps,
-            width,
+        pairs = Pairs(
+            starts=np.array(array_of(block["indptr"], np.int64)),
+            columns=np.array(array_of(block["columns"], np.int32)),
+            confidences=np.array(array_of(block["confidences"], np.float32)),
         )
+        lengths = pairs.lengths
+        equations = Equations(
+            spectrum=np.pad(self.spectrum.astype(np.float32), (0, padding)),
+            ridges=(self.reg * (lengths + self.strength) ** self.nu).astype(np.float32),
+            others=_padded(others, padding),
+        )
+        rows_with_pairs = np.flatnonzero(lengths)
+        solve_rows(rows_with_pairs, pairs, equations, solved, self.cg_steps, width)
         solved[lengths == 0] = 0
         return np.ascontiguousarray(solved[:, :d])
 

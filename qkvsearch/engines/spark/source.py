@@ -181,9 +181,13 @@ def _numbers(cells: Column, type_: str) -> Column | None:
 
 
 CASTS = {
-    "user": id_casts, "item": id_casts, "rating": rating_casts, "weight": number_casts,
-    "event": id_casts, "time": time_casts,
-}  # fmt: skip
+    "user": id_casts,
+    "item": id_casts,
+    "rating": rating_casts,
+    "weight": number_casts,
+    "event": id_casts,
+    "time": time_casts,
+}
 
 
 # --- rows ---
@@ -261,9 +265,14 @@ class RowReader:
             self.report.note(counts["rows"] - counts["time"], WITHOUT_TIME)
             usable = usable.fillna(UNKNOWN_TIME, ["time"])
         return LogRows(
-            usable, cache, item_ids, counts["rows"], counts["users"], self.roles.times_comparable,
+            usable,
+            cache,
+            item_ids,
+            counts["rows"],
+            counts["users"],
+            self.roles.times_comparable,
             scale,
-        )  # fmt: skip
+        )
 
     # --- cells ---
 

@@ -6,7 +6,11 @@ import numpy as np
 
 from qkvsearch.attention.layers import Encoder, EncoderLayer, sinusoidal_positions
 
-TEXTS, TOKENS, WIDTH, HEADS = 20, 6, 16, 2
+TEXTS = 20
+TOKENS = 6
+WIDTH = 16
+HEADS = 2
+# The order of the tokens after the first and the third are swapped.
 SWAPPED = [2, 1, 0, 3, 4, 5]
 
 
@@ -30,10 +34,12 @@ def through(
     outputs = []
     for block in stack.layers:
         parts: list[Any] = [(block.attention, block.attention_norm)]
-        parts += [(block.feed_forward, block.feed_forward_norm)] if forward else []
+        if forward:
+            parts.append((block.feed_forward, block.feed_forward_norm))
         for part, norm_layer in parts:
-            x = residual * x + part(x)
-            x = norm_layer(x) if norm else x
+            x = x + part(x) if residual else part(x)
+            if norm:
+                x = norm_layer(x)
         outputs.append(x)
     return outputs
 
@@ -44,8 +50,11 @@ def measure(x: np.ndarray, n_blocks: int, positions: bool = True, **parts: bool)
     An output is compared with that of the same token before; how far is in spreads, and the
     median of the texts.
     """
-    P = positions * sinusoidal_positions(TOKENS, WIDTH, dtype=np.float64)
-    outputs, new = (through(y + P, n_blocks, **parts)[-1] for y in (x, x[:, SWAPPED]))
+    P = np.zeros((TOKENS, WIDTH))
+    if positions:
+        P = sinusoidal_positions(TOKENS, WIDTH, dtype=np.float64)
+    outputs = through(x + P, n_blocks, **parts)[-1]
+    new = through(x[:, SWAPPED] + P, n_blocks, **parts)[-1]
     spread = float(outputs.std())
     moved = np.abs(new - outputs[:, SWAPPED]).max(axis=(1, 2)) / spread
     return [similarity(outputs), spread, float(np.median(moved).round(12))]
@@ -60,7 +69,8 @@ def nearest_line(inputs: np.ndarray, answers: np.ndarray) -> np.ndarray:
 def count_numbers(d: int) -> list[int]:
     """Return how many numbers attention, feed forward and norms of a block learn, with biases."""
     layer = EncoderLayer.create(d, HEADS, 4 * d, rng=0)
-    attend, forward = layer.attention, layer.feed_forward
+    attend = layer.attention
+    forward = layer.feed_forward
     parts: list[Any] = [
         (attend.query, attend.key, attend.value, attend.output),
         (forward.hidden, forward.output),

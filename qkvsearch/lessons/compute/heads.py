@@ -11,8 +11,14 @@ from qkvsearch.attention.layers import gaussian
 from qkvsearch.attention.layers.transformer import join_heads, split_heads
 from qkvsearch.attention.training import Adam, mean_squared_error
 
-SEQUENCES, TOKENS, WIDTH = 64, 4, 8
-ROUNDS, RATE, DEVIATION = 250, 0.05, 0.2
+# The task, and the width of the queries, keys and values of all heads together.
+SEQUENCES = 64
+TOKENS = 4
+WIDTH = 8
+# How it is learned, and the deviation of the numbers that matrices start from.
+ROUNDS = 250
+RATE = 0.05
+DEVIATION = 0.2
 PROJECTIONS = "query", "key", "value"
 
 Matrices = dict[str, np.ndarray]
@@ -27,7 +33,8 @@ def before_and_after(seed: int) -> tuple[np.ndarray, np.ndarray]:
     """
     numbers = np.random.default_rng(seed).normal(size=(SEQUENCES, TOKENS, 2))
     positions = np.broadcast_to(np.eye(TOKENS), (SEQUENCES, TOKENS, TOKENS))
-    before, after = np.roll(numbers, 1, axis=1), np.roll(numbers, -1, axis=1)
+    before = np.roll(numbers, 1, axis=1)
+    after = np.roll(numbers, -1, axis=1)
     target = np.stack([before[..., 0], after[..., 1]], axis=-1)
     return np.concatenate([numbers, positions], axis=2), target
 
@@ -40,11 +47,13 @@ def project(x: np.ndarray, matrices: Matrices, n_heads: int) -> list[np.ndarray]
 @cache
 def train(n_heads: int, task: Task = before_and_after) -> tuple[Matrices, np.ndarray]:
     """Return the matrices that were learned, by name, and the loss of each round (ROUNDS,)."""
-    (x, target), rng = task(0), np.random.default_rng(1)
+    x, target = task(0)
+    rng = np.random.default_rng(1)
     matrices = {name: gaussian((x.shape[-1], WIDTH), rng, DEVIATION) for name in PROJECTIONS}
     matrices["output"] = gaussian((WIDTH, 2), rng, DEVIATION)
     inputs = x.reshape(-1, x.shape[-1])
-    optimizer, losses = Adam(RATE), []
+    optimizer = Adam(RATE)
+    losses = []
     for _ in range(ROUNDS):
         mixed, pull = attention_vjp(*project(x, matrices, n_heads))
         joined = join_heads(mixed)

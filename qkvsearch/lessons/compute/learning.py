@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -24,8 +24,15 @@ from qkvsearch.text.languages import stop_words
 from qkvsearch.text.pretrained.fetch import find
 
 FOLDER = Path(__file__).parent
-SEQUENCES, TOKENS, WIDTH = 32, 4, 2
-RATE, ROUNDS, DEVIATION = 0.1, 150, 0.02
+# The task: sequences of tokens with this many numbers.
+SEQUENCES = 32
+TOKENS = 4
+WIDTH = 2
+# How it is learned.
+RATE = 0.1
+ROUNDS = 150
+# The deviation of the numbers that matrices start from, whatever their size.
+DEVIATION = 0.02
 
 # --- how matrices start ---
 
@@ -59,13 +66,16 @@ def after_layers(way: str, n_layers: int, width: int, n_draws: int) -> np.ndarra
 
     100 inputs of variance 1 go through them.
     """
-    rng, left = np.random.default_rng(0), []
+    rng = np.random.default_rng(0)
+    draw = STARTS[way]
+    variances = []
     for _ in range(n_draws):
         x = rng.normal(size=(100, width))
         for _ in range(n_layers):
-            x = np.maximum(0, x @ STARTS[way]((width, width), rng).T)
-        left.append(x.var())
-    return np.array(left)
+            matrix = draw((width, width), rng)
+            x = np.maximum(0, x @ matrix.T)
+        variances.append(x.var())
+    return np.array(variances)
 
 
 # --- a layer that learns ---
@@ -89,28 +99,37 @@ def train(
 
     is_plain: subtract RATE times the gradient, without Adam.
     """
-    rng, optimizer = np.random.default_rng(1), Adam(RATE)
+    rng = np.random.default_rng(1)
+    optimizer = Adam(RATE)
     widths = {"query": TOKENS, "key": TOKENS, "value": WIDTH}
-    w = {name: gaussian((x.shape[-1], d), rng, 0.1) for name, d in widths.items()}
-    drawn, losses = {name: array.copy() for name, array in w.items()}, []
-    rows = x.reshape(-1, x.shape[-1]).T
+    matrices = {name: gaussian((x.shape[-1], d), rng, 0.1) for name, d in widths.items()}
+    drawn = {name: matrix.copy() for name, matrix in matrices.items()}
+    losses = []
+    inputs = x.reshape(-1, x.shape[-1])
     for _ in range(ROUNDS):
-        outputs, pull = attention_vjp(x @ w["query"], x @ w["key"], x @ w["value"])
+        outputs, pull = attention_vjp(
+            x @ matrices["query"], x @ matrices["key"], x @ matrices["value"]
+        )
         loss, gradient = mean_squared_error(outputs, target)
-        by = pull(gradient)
-        slopes = {name: rows @ getattr(by, name).reshape(-1, d) for name, d in widths.items()}
-        if is_plain:
-            w = {name: w[name] - RATE * slopes[name] for name in w}
-        else:
-            optimizer.step(w, slopes)
         losses.append(loss)
-    return drawn, w, losses
+        # The loss by the queries, keys and values, then by the matrices that made them.
+        by_projection = pull(gradient)
+        by_matrix = {
+            name: inputs.T @ getattr(by_projection, name).reshape(-1, d)
+            for name, d in widths.items()
+        }
+        if is_plain:
+            matrices = {name: matrices[name] - RATE * by_matrix[name] for name in matrices}
+        else:
+            optimizer.step(matrices, by_matrix)
+    return drawn, matrices, losses
 
 
 def two_sequences(w: dict[str, np.ndarray]) -> dict[str, float]:
     """Return how much weights and outputs of two sequences differ under the same matrices."""
     x, _ = task()
-    outputs, weights = attention(*(x[:2] @ array for array in w.values()), return_weights=True)
+    query, key, value = (x[:2] @ w[name] for name in ("query", "key", "value"))
+    outputs, weights = attention(query, key, value, return_weights=True)
     return {
         "weights": float(np.abs(weights[0] - weights[1]).max()),
         "outputs": float(np.abs(outputs[0] - outputs[1]).max()),
@@ -124,6 +143,7 @@ def two_sequences(w: dict[str, np.ndarray]) -> dict[str, float]:
 class Twin:
     """A sentence with two endings: "it" is the first noun with one, the second with the other."""
 
+    # Up to the last word.
     sentence: str
     endings: tuple[str, str]
     nouns: tuple[str, str]
@@ -143,38 +163,46 @@ ANIMAL = TWINS[0]
 
 
 @dataclass(frozen=True, eq=False)
-class Question:
-    """What a word attends to in a sentence.
+class AttendQuestion:
+    """What a word attends to in a sentence."""
 
-    kind: who answers: "transformer", "recorded", "static", or "nobody". target: the word whose
-    weight is looked at. problem: why a model could not be read. model and focus: the encoder and
-    what it gave, None where it was recorded.
-    """
-
+    # Who answers: "transformer", "recorded", "static", or "nobody".
     kind: str
+    # Why a model could not be read.
     problem: str = ""
     encoder: str = "minilm"
     sentence: str = ANIMAL.sentences[0]
     word: str = "it"
+    # The word whose weight is looked at.
     target: str = "animal"
+    # The encoder, and what it gave; None where that was recorded.
     model: Any = None
     focus: Focus | None = None
 
 
-def ask(given: Given) -> Question:
+def ask(given: Given) -> AttendQuestion:
     """Return the question about the reader's sentence, or about the lesson's own.
 
     Raises `QkvError` where the encoder that was asked for cannot be read.
     """
     name, model, problem = encoder_for(given)
+    is_own = given.sentence is not None
     if model is None:
-        return Question("recorded" if given.sentence is None else "nobody", problem)
+        return AttendQuestion("nobody" if is_own else "recorded", problem)
     sentence = ANIMAL.sentences[0] if given.sentence is None else given.sentence
     text = model.attend(sentence)
     word = word_to_ask(text)
-    focused = focus(text, word, "animal" if given.sentence is None else None)
-    kind = "transformer" if text.has_layers else "static"
-    return Question(kind, problem, name, sentence, word, focused.key, model, focused)
+    focused = focus(text, word, None if is_own else "animal")
+    return AttendQuestion(
+        kind="transformer" if text.has_layers else "static",
+        problem=problem,
+        encoder=name,
+        sentence=sentence,
+        word=word,
+        target=focused.key,
+        model=model,
+        focus=focused,
+    )
 
 
 def encoder_for(given: Given) -> tuple[str, Any, str]:
@@ -184,8 +212,11 @@ def encoder_for(given: Given) -> tuple[str, Any, str]:
     """
     if given.encoder is not None:
         return given.encoder, pretrained(given.encoder), ""
+    choices = ["minilm"]
+    if given.sentence is not None:
+        choices.append("static")
     problem = ""
-    for choice in ("minilm", *(["static"] if given.sentence is not None else [])):
+    for choice in choices:
         if find(choice) is None:
             continue
         try:
@@ -200,29 +231,31 @@ def word_to_ask(text: EncodedText) -> str:
     words = [word for word in text.words if is_word(word)]
     if not words:
         raise QkvError("`sentence` has no words to attend to one another: give it two or more")
-    if "it" in map(fold, words):
-        return words[[fold(word) for word in words].index("it")]
-    return ([word for word in words if fold(word) not in stop_words()] or words)[-1]
+    for word in words:
+        if fold(word) == "it":
+            return word
+    no_stop_words = [word for word in words if fold(word) not in stop_words()]
+    return no_stop_words[-1] if no_stop_words else words[-1]
 
 
 # --- what a transformer's weights show ---
 
 
 @dataclass(frozen=True, eq=False)
-class Evidence:
-    """The weights from one word to another in all heads, and what they are compared with.
+class HeadEvidence:
+    """The weights from one word to another in all heads, and what they are compared with."""
 
-    text: the words, and the weights of all heads. word, target: positions in it. cosines (2, n):
-    of the word with every word, before any layer and after the last. removed: as `removed` returns
-    it. Where the sentence has two endings: other, the text with the second; other_cosine, of the
-    two words in it; turns, as `turns` returns them.
-    """
-
+    # The words, and the weights of all heads.
     text: AttendedText
+    # Positions in the text.
     word: int
     target: int
+    # Of the word with every word, before any layer and after the last (2, n).
     cosines: np.ndarray
+    # What the function `removed` returns.
     removed: list[dict[str, Any]]
+    # Where the sentence has two endings: the text with the second, the cosine of the two words in
+    # it, and what the function `turns` returns.
     other: AttendedText | None = None
     other_cosine: float = 0.0
     turns: np.ndarray | None = None
@@ -274,7 +307,7 @@ def _largest(array: np.ndarray) -> tuple[int, int]:
     return int(layer), int(head)
 
 
-def evidence(question: Question) -> Evidence | None:
+def evidence(question: AttendQuestion) -> HeadEvidence | None:
     """Return what the transformer's weights show, measured or recorded; None without one."""
     if question.kind == "recorded":
         return recorded()
@@ -288,20 +321,27 @@ def evidence(question: Question) -> Evidence | None:
 
 def measured(
     encoder: Any, sentence: str, word: str, target: str, has_twin: bool = False
-) -> Evidence:
+) -> HeadEvidence:
     """Measure a text's weights; has_twin: whether the sentence is the first of ANIMAL."""
     text = encoder.attend(sentence)
-    i, j, vectors = text.position(word), text.position(target), text.word_vectors()[[0, -1]]
+    i = text.position(word)
+    j = text.position(target)
+    first_and_last = text.word_vectors()[[0, -1]]
+    cosines = cosine(first_and_last[:, [i]], first_and_last)
     attended = AttendedText(list(text.words), text.word_weights())
-    result = Evidence(attended, i, j, cosine(vectors[:, [i]], vectors), [])
-    cuts = removed(encoder, text, i, j, dict.fromkeys([result.strongest, result.singled]))
-    fields: dict[str, Any] = {}
-    if has_twin:
-        other = encoder.attend(ANIMAL.sentences[1])
-        last = (other.word_vectors()[-1, other.position(name)] for name in (word, target))
-        fields["other"] = AttendedText(list(other.words), other.word_weights())
-        fields |= {"other_cosine": float(cosine(*last)), "turns": turns(encoder, result.singled)}
-    return Evidence(attended, i, j, result.cosines, cuts, **fields)
+    result = HeadEvidence(attended, i, j, cosines, removed=[])
+    heads = dict.fromkeys([result.strongest, result.singled])  # once, if they are the same
+    result = replace(result, removed=removed(encoder, text, i, j, heads))
+    if not has_twin:
+        return result
+    other = encoder.attend(ANIMAL.sentences[1])
+    last = other.word_vectors()[-1]
+    return replace(
+        result,
+        other=AttendedText(list(other.words), other.word_weights()),
+        other_cosine=float(cosine(last[other.position(word)], last[other.position(target)])),
+        turns=turns(encoder, result.singled),
+    )
 
 
 def are_read(encoder: Any) -> bool:
@@ -312,14 +352,13 @@ def are_read(encoder: Any) -> bool:
 
 def turns(encoder: Any, head: tuple[int, int]) -> np.ndarray:
     """Return the weights of *it* in a head (n_twins, 2, 2): by ending, to each noun."""
-    weights = [
-        [
-            [text.word_weights()[head][text.position("it"), text.position(n)] for n in twin.nouns]
-            for text in map(encoder.attend, twin.sentences)
-        ]
-        for twin in TWINS
-    ]
-    return np.array(weights, dtype=float)
+    found = np.zeros((len(TWINS), 2, 2))
+    for n, twin in enumerate(TWINS):
+        for ending, sentence in enumerate(twin.sentences):
+            text = encoder.attend(sentence)
+            weights = text.word_weights()[head][text.position("it")]
+            found[n, ending] = [weights[text.position(noun)] for noun in twin.nouns]
+    return found
 
 
 def right_turns(weights: np.ndarray) -> np.ndarray:
@@ -339,15 +378,18 @@ def without(
 
     That is in one head, (layer, number), or in all. The weights that are left add up to 1 again.
     """
-    hidden = np.outer(text.owners == word, text.owners == key)
-    x, n_heads = text.hidden[0], text.weights.shape[1]
+    # Words may consist of several tokens.
+    visible = ~np.outer(text.owners == word, text.owners == key)
+    x = text.hidden[0]
+    n_heads = text.weights.shape[1]
     for n, layer in enumerate(encoder.encoder.layers):
-        keep = np.ones((n_heads, *hidden.shape), dtype=bool)
+        mask = np.ones((n_heads, *visible.shape), dtype=bool)
         if head is None:
-            keep[:] = ~hidden
+            mask[:] = visible
         elif head[0] == n:
-            keep[head[1]] = ~hidden
-        x = layer(x, mask=keep)
+            mask[head[1]] = visible
+        x = layer(x, mask=mask)
+    # A word's vector is the mean of its tokens' vectors.
     starts = np.searchsorted(text.owners, np.arange(len(text.words)))
     return np.asarray(np.add.reduceat(x, starts, axis=0) / np.bincount(text.owners)[:, None])
 
@@ -360,21 +402,22 @@ def removed(
     weight: what is taken away, summed over heads. moved: 1 − the cosine of the word's last vector
     before and after. near: its cosine with the target's.
     """
-    weights, before = text.word_weights()[:, :, word], text.word_vectors()[-1]
+    weights = text.word_weights()[:, :, word]
+    before = text.word_vectors()[-1]
     cuts: list[tuple[int, tuple[int, int] | None]] = [(target, head) for head in heads]
     cuts += [(key, None) for key in range(len(text.words)) if key != word]
     found = []
     for key, head in cuts:
-        after, own = without(encoder, text, word, key, head), weights[:, :, key]
-        found.append(
-            {
-                "key": text.words[key],
-                "head": None if head is None else list(head),
-                "weight": float(own.sum() if head is None else own[head]),
-                "moved": float(1 - cosine(before[word], after[word])),
-                "near": float(cosine(after[word], after[target])),
-            }
-        )
+        after = without(encoder, text, word, key, head)
+        of_key = weights[:, :, key]
+        change = {
+            "key": text.words[key],
+            "head": None if head is None else list(head),
+            "weight": float(of_key.sum() if head is None else of_key[head]),
+            "moved": float(1 - cosine(before[word], after[word])),
+            "near": float(cosine(after[word], after[target])),
+        }
+        found.append(change)
     return found
 
 
@@ -384,13 +427,15 @@ RECORDED = FOLDER / "minilm.json"
 
 
 @cache
-def recorded() -> Evidence:
+def recorded() -> HeadEvidence:
     """Return what MiniLM gave for the lesson's own sentence."""
     text, other = recorded_texts()[:2]
-    word, target = (list(text.words).index(name) for name in ("it", "animal"))
+    word = list(text.words).index("it")
+    target = list(text.words).index("animal")
     fields = json.loads(RECORDED.read_text(encoding="utf-8"))
-    fields |= {name: np.array(fields[name]) for name in ("cosines", "turns")}
-    return Evidence(text, word, target, other=other, **fields)
+    fields["cosines"] = np.array(fields["cosines"])
+    fields["turns"] = np.array(fields["turns"])
+    return HeadEvidence(text, word, target, other=other, **fields)
 
 
 @cache
@@ -401,9 +446,16 @@ def recorded_texts() -> tuple[AttendedText, ...]:
     """
     with np.load(FOLDER / "minilm_heads.npz") as file:
         words, lengths, codes, shape = (file[n] for n in ("words", "lengths", "codes", "shape"))
-    sizes = int(shape.prod()) * lengths**2
+    # The words and the codes of all sentences are one after another.
+    n_heads = int(shape.prod())
     texts = []
-    for n, end, of_words in zip(lengths, np.cumsum(sizes), np.cumsum(lengths), strict=True):
-        own = codes[end - int(shape.prod()) * n * n : end].reshape(*shape, n, n)
-        texts.append(AttendedText(words[of_words - n : of_words].tolist(), own / LEVELS, own))
+    words_begin = codes_begin = 0
+    for n in map(int, lengths):
+        words_end = words_begin + n
+        codes_end = codes_begin + n_heads * n * n
+        own_codes = codes[codes_begin:codes_end].reshape(*shape, n, n)
+        own_words = words[words_begin:words_end].tolist()
+        texts.append(AttendedText(own_words, own_codes / LEVELS, own_codes))
+        words_begin = words_end
+        codes_begin = codes_end
     return tuple(texts)

@@ -13,7 +13,11 @@ X = np.array([[1, 0, 2], [0, 1, 1], [1, 1, 0], [2, 0, 1]], dtype=float)
 W_QUERY = np.array([[1, 0], [0, 1], [1, 1]], dtype=float)
 W_KEY = np.array([[0, 1], [1, 0], [1, 0]], dtype=float)
 W_VALUE = np.array([[1, 1], [2, 0], [0, 1]], dtype=float)
-MIN_TOKENS, MIN_WIDTH, MAX_PASSES = 3, 3, 10
+# The least rows and columns of the reader's own inputs.
+MIN_TOKENS = 3
+MIN_WIDTH = 3
+# Words that the decoder writes at most.
+MAX_PASSES = 10
 
 
 def check_inputs(inputs: Array | None) -> None:

@@ -18,8 +18,9 @@ RATINGS = np.array(
 MIDDLE = 3.0  # of the scale
 WIDTH = 2  # numbers of an embedding
 PENALTY = 0.02  # of the squared numbers, in the loss
-RATE, STEPS = 0.3, 300
-NUDGE = 1e-5
+RATE = 0.3
+STEPS = 300
+NUDGE = 1e-5  # of a number, to find a gradient by trial
 # `BiasedMF` for a table this small: its defaults are made for thousands of users.
 BIASED_MF = {"n_components": WIDTH, "max_iter": 300, "damping": 1.0, "bias_reg": 1.0}
 
@@ -50,7 +51,8 @@ def loss_and_gradients(
 
 def nudged_gradient(users: np.ndarray, films: np.ndarray, ratings: np.ndarray) -> np.ndarray:
     """Return the gradients (n + m, d) by trial: each number is nudged up and down."""
-    numbers, n = np.vstack([users, films]), len(users)
+    numbers = np.vstack([users, films])
+    n = len(users)
     gradient = np.zeros_like(numbers)
     for index in np.ndindex(numbers.shape):
         losses = []

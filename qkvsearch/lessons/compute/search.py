@@ -99,12 +99,15 @@ def by_meaning(texts: Sequence[str], query: str) -> tuple[np.ndarray, np.ndarray
     """Return the query, the keys and the scores of the texts by meaning."""
     encoder = corpus_encoder(texts)
     columns = list(zip(*(text.split("\n") for text in texts), strict=True))
-    q, keys = encoder.encode_many([query]), item_keys(encoder.encode_many, columns)
+    q = encoder.encode_many([query])
+    keys = item_keys(encoder.encode_many, columns)
     return q, keys, q @ keys.T
 
 
 def ranked_by_both(texts: Sequence[str], query: str, keys: np.ndarray) -> Ranking:
     """Return the ranking by words and by meaning, each of which counts half."""
     dense = DenseKeys(keys).head("meaning", corpus_encoder(texts).encode(query))
-    heads = [engine_scores(texts, query), *([] if dense is None else [dense])]
+    heads = [engine_scores(texts, query)]
+    if dense is not None:
+        heads.append(dense)
     return ranked(texts, fuse(heads, [1] * len(heads)))

@@ -15,10 +15,13 @@ from qkvsearch.lessons.drawings.svg import line, number, picture, text
 from qkvsearch.lessons.markup import Html, element
 from qkvsearch.lessons.messages import say, shown
 
-# The plane is a square in a picture of this size.
-WIDE, EDGE = 360, 14
-# Of an arrow's head, and how far a label is from the tip.
-HEAD, FAR = 10, 13
+# The plane is a square in a picture of this size, with an edge around it.
+WIDE = 360
+EDGE = 14
+# The length of an arrow's head, and how far a label is from the tip.
+HEAD = 10
+FAR = 13
+# The radius of the arc that shows an angle.
 ARC = 30
 # Distances of grid lines to choose from, and how many of them a side has at most.
 SPACINGS = (0.1, 0.2, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0)
@@ -27,24 +30,25 @@ MAX_LINES = 5
 
 @dataclass(frozen=True, eq=False)
 class Arrows(Drawing):
-    """Arrows that can be dragged, each beside one of them.
+    """Arrows that can be dragged, each beside one of them."""
 
-    name: one word, unique in its lesson. vectors (n, 2), labels (n): the arrows; axes: what the two
-    numbers are. against: the arrow that the others are multiplied with; chosen: the one whose angle
-    is drawn. coefficients (3): of three arrows, one more is Σ coefficient·vector, called `total`,
-    and no angle is drawn; None for no such arrow. dots (m, 2), dot_labels (m): places that stay
-    where they are, of which one is nearest to it.
-    """
-
+    # One word, unique in its lesson.
     name: str
     caption: str
+    # The arrows (n, 2), and their names (n).
     vectors: np.ndarray
     labels: Sequence[str]
+    # What the two numbers are.
     axes: tuple[str, str]
+    # The arrow that the others are multiplied with.
     against: int = 0
+    # The arrow whose angle is drawn.
     chosen: int = 1
+    # Of three arrows. One more is drawn, Σ coefficient·vector, and no angle.
     coefficients: Sequence[float] | None = None
+    # The name of that arrow.
     total: str = ""
+    # Places that stay where they are (m, 2), one of them nearest to that arrow, and their names.
     dots: np.ndarray = field(default_factory=lambda: np.zeros((0, 2)))
     dot_labels: Sequence[str] = ()
 
@@ -57,7 +61,9 @@ class Arrows(Drawing):
 
     @property
     def all_labels(self) -> list[str]:
-        return [*self.labels, *([] if self.coefficients is None else [self.total])]
+        if self.coefficients is None:
+            return list(self.labels)
+        return [*self.labels, self.total]
 
     @property
     def products(self) -> np.ndarray:
@@ -67,7 +73,8 @@ class Arrows(Drawing):
     @property
     def degrees(self) -> np.ndarray:
         """The angle of each to that one, 0 to 180; NaN where one has no length."""
-        (x, y), vectors = self.vectors[self.against], self.all_vectors
+        x, y = self.vectors[self.against]
+        vectors = self.all_vectors
         cross = np.abs(vectors[:, 0] * y - vectors[:, 1] * x)
         angles = np.degrees(np.arctan2(cross, self.products))
         return np.where(self.lengths * np.hypot(x, y) > 0, angles, np.nan)
@@ -135,17 +142,11 @@ class Arrows(Drawing):
             say("angle to {arrow}", arrow=beside),
             say("times {arrow}", arrow=beside),
         ]
-        columns = zip(
-            self.all_labels,
-            self.all_vectors,
-            self.lengths,
-            self.degrees,
-            self.products,
-            strict=True,
-        )
-        return [
-            (headings, [[label, *map(float, v), *map(float, rest)] for label, v, *rest in columns])
+        measures = np.column_stack([self.all_vectors, self.lengths, self.degrees, self.products])
+        rows: list[list[str | float]] = [
+            [label, *map(float, row)] for label, row in zip(self.all_labels, measures, strict=True)
         ]
+        return [(headings, rows)]
 
     def numbers(self) -> dict[str, Any]:
         return {
@@ -223,7 +224,8 @@ def _beside(part: Arrows, at: Plane) -> Iterator[Html]:
         yield line(*at(*second), *at(*first), class_="way")
         yield line(*at(*third), *at(*part.all_vectors[-1]), class_="way")
         return
-    a, b = part.vectors[part.against], part.all_vectors[part.chosen]
+    a = part.vectors[part.against]
+    b = part.all_vectors[part.chosen]
     shadow = a * (a @ b) / (float(a @ a) or 1.0)
     yield line(*at(*b), *at(*shadow), class_="drop")
     yield line(*at(0, 0), *at(*shadow), class_="shadow")
@@ -232,11 +234,16 @@ def _beside(part: Arrows, at: Plane) -> Iterator[Html]:
 
 def arc(a: np.ndarray, b: np.ndarray, at: Plane) -> str:
     """Return the path of an arc from one direction to the other, the short way round."""
-    start, turn = math.atan2(a[1], a[0]), angle_between(a, b)
+    start = math.atan2(a[1], a[0])
+    turn = angle_between(a, b)
     x, y = at(0, 0)
-    ends = [(x + ARC * math.cos(t), y - ARC * math.sin(t)) for t in (start, start + turn)]
-    (x1, y1), (x2, y2) = ((number(p), number(q)) for p, q in ends)
-    return f"M{x1} {y1}A{ARC} {ARC} 0 0 {int(turn < 0)} {x2} {y2}"
+    points = []
+    for angle in (start, start + turn):
+        point_x = number(x + ARC * math.cos(angle))
+        point_y = number(y - ARC * math.sin(angle))
+        points.append(f"{point_x} {point_y}")
+    is_clockwise = int(turn < 0)
+    return f"M{points[0]}A{ARC} {ARC} 0 0 {is_clockwise} {points[1]}"
 
 
 def angle_between(a: np.ndarray, b: np.ndarray) -> float:
@@ -245,46 +252,66 @@ def angle_between(a: np.ndarray, b: np.ndarray) -> float:
 
 
 def _arrows(part: Arrows, at: Plane) -> Iterator[Html]:
-    both = list(zip(part.all_vectors, part.all_labels, strict=True))
+    vectors = part.all_vectors
+    labels = part.all_labels
+    others = [place for place in range(len(labels)) if place != part.against]
     # The one that the others are beside lies on top of them.
-    for place in sorted(range(len(both)), key=lambda place: place == part.against):
-        role = "query" if place == part.against else "key"
-        if place == len(part.vectors):
+    for place in [*others, part.against]:
+        kind, side = "arrow", 0
+        if place == part.against:
+            role = "query"
+            kind, side = "arrow against", _side(part, at)
+        elif place == len(part.vectors):
             role = "output"
-        yield element(
-            "g",
-            *_arrow(*both[place], at, _side(part, at) if place == part.against else 0),
-            class_="arrow against" if place == part.against else "arrow",
-            data_role=role,
-            data_arrow=str(place),
-        )
+        else:
+            role = "key"
+        arrow = _arrow(vectors[place], labels[place], at, side)
+        yield element("g", *arrow, class_=kind, data_role=role, data_arrow=str(place))
 
 
 def _side(part: Arrows, at: Plane) -> int:
     """Return the side, 1 or -1, of the reference arrow with more room for its name."""
-    (x0, y0), (x, y) = at(0, 0), at(*part.vectors[part.against])
-    length = math.hypot(x - x0, y - y0) or 1.0
-    dx, dy = (x - x0) / length, (y - y0) / length
-    others = [at(*v) for place, v in enumerate(part.all_vectors) if place != part.against]
+    x, y = at(*part.vectors[part.against])
+    dx, dy = _direction(at, x, y)
     # Names of others are beyond their tips.
-    room = {
-        side: min(
-            math.hypot(x - side * FAR * dy - (a + FAR * dx), y + side * FAR * dx - (b + FAR * dy))
-            for a, b in others
-        )
-        for side in (1, -1)
-    }
-    return 1 if room[1] >= room[-1] else -1
+    others = [
+        (tip_x + FAR * dx, tip_y + FAR * dy)
+        for place, vector in enumerate(part.all_vectors)
+        if place != part.against
+        for tip_x, tip_y in [at(*vector)]
+    ]
+
+    def room(side: int) -> float:
+        name_x = x - side * FAR * dy
+        name_y = y + side * FAR * dx
+        return min(math.hypot(name_x - a, name_y - b) for a, b in others)
+
+    return 1 if room(1) >= room(-1) else -1
+
+
+def _direction(at: Plane, x: float, y: float) -> tuple[float, float]:
+    """Return the direction on paper from the origin to a point, of length 1."""
+    x0, y0 = at(0, 0)
+    length = math.hypot(x - x0, y - y0) or 1.0
+    return (x - x0) / length, (y - y0) / length
 
 
 def _arrow(vector: np.ndarray, label: str, at: Plane, beside: int) -> Iterator[Html]:
     """Yield a line, its head, and its name: 0 is beyond the tip, 1 and -1 the two sides of it."""
-    (x0, y0), (x, y) = at(0, 0), at(*vector)
-    length = math.hypot(x - x0, y - y0) or 1.0
-    dx, dy = (x - x0) / length, (y - y0) / length
-    back, side = (x - HEAD * dx, y - HEAD * dy), (0.4 * HEAD * dy, -0.4 * HEAD * dx)
-    corners = [(x, y), *((back[0] + s * side[0], back[1] + s * side[1]) for s in (1, -1))]
-    yield line(x0, y0, *back)
+    x, y = at(*vector)
+    dx, dy = _direction(at, x, y)
+    back_x, back_y = x - HEAD * dx, y - HEAD * dy
+    # Half the width of the head, across the arrow.
+    half_x, half_y = 0.4 * HEAD * dy, -0.4 * HEAD * dx
+    corners = [
+        (x, y),
+        (back_x + half_x, back_y + half_y),
+        (back_x - half_x, back_y - half_y),
+    ]
+    yield line(*at(0, 0), back_x, back_y)
     yield element("polygon", points=" ".join(f"{number(p)},{number(q)}" for p, q in corners))
-    along = (-beside * FAR * dy, beside * FAR * dx) if beside else (FAR * dx, FAR * dy)
-    yield text(x + along[0], y + along[1] + 4, label, "middle")
+    if beside:
+        name_x, name_y = x - beside * FAR * dy, y + beside * FAR * dx
+    else:
+        name_x, name_y = x + FAR * dx, y + FAR * dy
+    yield text(name_x, name_y + 4, label, "middle")

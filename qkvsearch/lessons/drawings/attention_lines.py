@@ -12,9 +12,16 @@ from qkvsearch.lessons.drawings.svg import curve, number, picture, text
 from qkvsearch.lessons.markup import Html, element
 from qkvsearch.lessons.messages import say
 
-WIDE, ROW, TOP = 360, 25, 40
-# Where words end at the left and begin at the right; a line's width where its weight is 1.
-LEFT, RIGHT, LINE_WIDTH = 108, 252, 9
+# All lengths are in units of the picture, which is as wide as this.
+WIDE = 360
+# The height of a row, and where the first is.
+ROW = 25
+TOP = 40
+# Where words end at the left and begin at the right.
+LEFT = 108
+RIGHT = 252
+# A line's width where its weight is 1.
+LINE_WIDTH = 9
 # Weights below are not drawn.
 MIN_WEIGHT = 0.01
 # Words that are named as those attended to most.
@@ -39,19 +46,18 @@ LEVELS = 255
 
 @dataclass(frozen=True, eq=False)
 class Heads(Drawing):
-    """Lines between the words of a text, one head at a time.
+    """Lines between the words of a text, one head at a time."""
 
-    name: one word, unique in its lesson. readings: the texts to choose from, all by the same heads.
-    layer, head, word: those shown first. names: what the heads are called, where they are no heads
-    of a model; else they are counted.
-    """
-
+    # One word, unique in its lesson.
     name: str
     caption: str
+    # The texts to choose from, all by the same heads.
     readings: Sequence[AttendedText]
+    # Those that are shown first.
     layer: int = 0
     head: int = 0
     word: int = 0
+    # What the heads are called, where they are no heads of a model; else they are counted.
     names: Sequence[str] = ()
 
     @property
@@ -65,7 +71,8 @@ class Heads(Drawing):
 
     @property
     def told(self) -> str:
-        words, row = self.first.words, self.weights[self.word]
+        words = self.first.words
+        row = self.weights[self.word]
         best = np.argsort(-row, kind="stable")[:NAMED]
         pairs = say("; ").join(say("{word} {weight}", word=words[j], weight=row[j]) for j in best)
         told = say("What “{word}” attends to most: {found}.", word=words[self.word], found=pairs)
@@ -91,12 +98,14 @@ class Heads(Drawing):
         return [([say("word"), *words], rows)]
 
     def numbers(self) -> dict[str, Any]:
-        readings = [
-            {"words": list(one.words), "weights": one.weights}
-            if one.codes is None
-            else {"words": list(one.words), "codes": _coded(one.codes)}
-            for one in self.readings
-        ]
+        readings: list[dict[str, Any]] = []
+        for reading in self.readings:
+            numbers: dict[str, Any] = {"words": list(reading.words)}
+            if reading.codes is None:
+                numbers["weights"] = reading.weights
+            else:
+                numbers["codes"] = _coded(reading.codes)
+            readings.append(numbers)
         n_layers, n_heads = self.first.weights.shape[:2]
         return {
             "readings": readings,
@@ -111,7 +120,8 @@ class Heads(Drawing):
 
     def pictures(self, place: str) -> list[Html]:
         """Return the lines of the head that is shown first."""
-        words, high = [str(word) for word in self.first.words], TOP + ROW * len(self.first.words)
+        words = [str(word) for word in self.first.words]
+        high = TOP + ROW * len(words)
         inner = [
             text(LEFT, 14, say("attends"), "end", class_="side"),
             text(RIGHT, 14, say("attended to"), class_="side"),

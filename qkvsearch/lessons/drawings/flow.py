@@ -27,16 +27,37 @@ from qkvsearch.lessons.markup import Html, element
 from qkvsearch.lessons.messages import mark, say, shown
 from qkvsearch.lessons.workbench import MaskName, Workbench, mask_of
 
+# All lengths are in units of the picture, which is as wide as this.
 WIDE = 360
-# Of the cells and of the rows of the second picture; labels take this much at most.
-CELL, MIN_CELL, MAX_HEIGHT, ROW, LABEL = 64, 30, 40, 34, 100
-# A flow's width where its weight is 1, and what is left of a weight of 0.
-MAX_LINE, MIN_LINE = 16, 0.6
-# A vector's strip of numbers: the side of each.
-STRIP, NARROW_STRIP, MAX_STRIP = 13, 8, 5
-ENDS = ("values", "outputs")
-# Of one query: where the columns begin and the bars end, and the height of a line.
-LINES, KEYS, BARS, BAR, WEIGHTS, VALUES, LINE = 82, 102, 186, 46, 264, 272, 26
+# A label beside or above the cells, at most.
+LABEL = 100
+# A label at the end of a flow, at most.
+END_LABEL = 84
+# A letter may be a little wider than `wide` estimates.
+MARGIN = 1.08
+# Of several queries, the first picture: a cell, at most; and without a number in it, below.
+CELL = 64
+MIN_CELL = 30
+MAX_CELL_HEIGHT = 40
+# Of several queries, the second picture: the height of a row, and where the first begins.
+ROW = 34
+TOP = 34
+# A flow's width where its weight is 1, and where it is 0.
+MAX_LINE = 16
+MIN_LINE = 0.6
+# A vector's strip of numbers: the side of each, where there are few or many, and how many at most.
+STRIP = 13
+NARROW_STRIP = 8
+MAX_STRIP = 5
+# Of one query: where the flows and the columns of keys, bars, weights and values begin.
+FLOWS = 82
+KEYS = 102
+BARS = 186
+WEIGHTS = 264
+VALUES = 272
+# The bar of a weight of 1, and the height of a line.
+BAR = 46
+LINE = 26
 # The steps that it goes through, each with what it does.
 STAGES = {
     "scores": "Q·Kᵀ",
@@ -49,19 +70,18 @@ STAGES = {
 
 @dataclass(frozen=True, eq=False)
 class Flow(Drawing):
-    """Every query against every key, and what flows from the values to each query's output.
+    """Every query against every key, and what flows from the values to each query's output."""
 
-    name: one word, unique in its lesson. bench: the matrices, their labels, and the masks to
-    choose from; without values the drawing ends with the scores. asks, asked: what a query and a
-    key are here, such as "user" and "film". seen: bool (L, S), False where a key is hidden
-    whatever mask is chosen; None hides nothing.
-    """
-
+    # One word, unique in its lesson.
     name: str
     caption: str
+    # The matrices, their labels, and the masks to choose from. Without values the drawing ends with
+    # the scores.
     bench: Workbench
+    # What a query and a key are here, such as "user" and "film".
     asks: str
     asked: str
+    # bool (L, S), False where a key is hidden whatever mask is chosen; None hides nothing.
     seen: np.ndarray | None = None
 
     @property
@@ -77,7 +97,9 @@ class Flow(Drawing):
         """Those of STAGES in which something happens."""
         if not self.has_values:
             return ["scores"]
-        left_out = set() if self.factor != 1 else {"scaled"}
+        left_out = set()
+        if self.factor == 1:
+            left_out.add("scaled")
         if self.visible().all() and len(self.bench.masks) == 1:
             left_out.add("masked")
         return [stage for stage in STAGES if stage not in left_out]
@@ -118,7 +140,10 @@ class Flow(Drawing):
     def steps(self, mask: MaskName | None = None) -> dict[str, np.ndarray]:
         """Return the arrays of `stages` by name, and the queries, keys and values before them."""
         computed = self.trace(mask)
-        names = ["queries", "keys", *(["values"] if self.has_values else []), *self.stages]
+        names = ["queries", "keys"]
+        if self.has_values:
+            names.append("values")
+        names += self.stages
         return {name: np.asarray(computed[name].array) for name in names}
 
     @property
@@ -179,7 +204,9 @@ class Flow(Drawing):
         if self.has_values and len(self.bench.rows) == 1:
             return [_one_query(self, place)]
         svgs = [_cells(self, f"{place}-pairs")]
-        return [*svgs, _flows(self, f"{place}-flows")] if self.has_values else svgs
+        if self.has_values:
+            svgs.append(_flows(self, f"{place}-flows"))
+        return svgs
 
     @property
     def qualities(self) -> Sequence[str]:
@@ -188,10 +215,12 @@ class Flow(Drawing):
         return list((self.bench.widths or {}).get("values", numbered(wide)))
 
     def value_of(self, key: int) -> str:
-        """Return the label of the one number that a value consists of, or "" """
-        entries = np.flatnonzero(value := self.steps()["values"][key])
-        is_label = len(entries) == 1 and value[entries[0]] == 1
-        return self.qualities[entries[0]] if is_label else ""
+        """Return the label of the one number that a value consists of, else ""."""
+        value = self.steps()["values"][key]
+        entries = np.flatnonzero(value)
+        if len(entries) == 1 and value[entries[0]] == 1:
+            return self.qualities[entries[0]]
+        return ""
 
 
 # The numbers of a stage, as a heading says it.
@@ -218,74 +247,86 @@ def cell_text(number: float) -> str:
 # --- the SVG: a cell for each query and key ---
 
 
+@dataclass(frozen=True)
+class _Grid:
+    """Where the cells are."""
+
+    left: float
+    top: float
+    # Of a cell.
+    width: float
+    height: float
+    # Whether the headings are turned, because they are wider than a cell.
+    is_turned: bool
+
+    @classmethod
+    def of(cls, rows: Sequence[str], columns: Sequence[str]) -> "_Grid":
+        """Return the grid for these labels."""
+        widest_row = max(map(wide, rows), default=0)
+        widest_column = max(map(wide, columns), default=0)
+        left = min(widest_row * MARGIN, LABEL) + 14
+        width = min((WIDE - left - 2) / len(columns), CELL)
+        height = min(max(width, MIN_CELL), MAX_CELL_HEIGHT)
+        is_turned = widest_column > width - 4
+        top = 22 + (min(widest_column, LABEL) * 0.72 + 10 if is_turned else 20)
+        return cls(left, top, width, height, is_turned)
+
+
 def _cells(part: Flow, place: str) -> Html:
-    steps, rows, columns = part.steps(), list(part.bench.rows), list(part.columns)
+    rows = list(part.bench.rows)
+    columns = list(part.columns)
+    grid = _Grid.of(rows, columns)
     stage = "weights" if part.has_values else "scores"
-    left = min(max(map(wide, rows), default=0) * 1.08, LABEL) + 14
-    cell = min((WIDE - left - 2) / len(columns), CELL)
-    high = min(max(cell, MIN_CELL), MAX_HEIGHT)
-    is_turned = max(map(wide, columns), default=0) > cell - 4
-    above = 22.0 + (min(max(map(wide, columns)), LABEL) * 0.72 + 10 if is_turned else 20)
-    shares = strengths(steps[stage], stage)
+    values = part.steps()[stage]
+    shares = strengths(values, stage)
     visible = part.visible()
     cells = [
-        _cell(
-            left + j * cell, above + i * high, cell, high, (i, j),
-            (float(steps[stage][i, j]), float(shares[i, j])), bool(visible[i, j]),
-        )
+        _cell(grid, (i, j), float(values[i, j]), float(shares[i, j]), bool(visible[i, j]))
         for i in range(len(rows))
         for j in range(len(columns))
-    ]  # fmt: skip
-    labels = [
-        text(
-            left - 8, above + (i + 0.5) * high + 4, cut(row, left - 14), "end",
-            data_role="query", data_row=str(i),
-        )
-        for i, row in enumerate(rows)
-    ]  # fmt: skip
-    labels += [
-        _heading(left + (j + 0.5) * cell, above - 7, cut(column, LABEL), is_turned, j)
-        for j, column in enumerate(columns)
     ]
-    # Beside turned headings, the names of both sides stay in a line of their own.
-    sides = [
-        text(0, 13, f"{part.asks} ↓", class_="side"),
-        text(left, 13, f"{part.asked} →", class_="side"),
-    ]
-    if wide(f"{part.asks} ↓") > left - 4:
-        sides = [text(0, 13, f"{part.asks} ↓   {part.asked} →", class_="side")]
+    labels = []
+    for i, row in enumerate(rows):
+        y = grid.top + (i + 0.5) * grid.height + 4
+        words = cut(row, grid.left - 14)
+        labels.append(text(grid.left - 8, y, words, "end", data_role="query", data_row=str(i)))
+    for j, column in enumerate(columns):
+        x = grid.left + (j + 0.5) * grid.width
+        labels.append(_heading(x, grid.top - 7, cut(column, LABEL), grid.is_turned, j))
     title = say("{caption}: each query and key", caption=part.caption)
     body = element("g", *cells, class_="cells", data_stage=stage)
-    return picture(
-        WIDE, above + high * len(rows) + 3, place, title, part.told, *sides, *labels, body
-    )
+    height = grid.top + grid.height * len(rows) + 3
+    sides = _names_of_sides(part, grid.left)
+    return picture(WIDE, height, place, title, part.told, *sides, *labels, body)
 
 
-def _cell(
-    x: float,
-    y: float,
-    width: float,
-    height: float,
-    at: tuple[int, int],
-    held: tuple[float, float],
-    is_visible: bool,
-) -> Html:
-    value, share = held
-    written = cell_text(value) if width >= MIN_CELL else ""
-    inner = [
-        rect(
-            x + 1.5, y + 1.5, width - 3, height - 3, rx="4",
-            class_="minus" if value < 0 else None, fill_opacity=number_of(share),
-        ),
-        text(x + width / 2, y + height / 2 + 4, written, "middle"),
-    ]  # fmt: skip
-    return element(
-        "g",
-        *inner,
-        class_="cell" if is_visible else "cell hides",
-        data_at=f"{at[0]} {at[1]}",
-        data_value=value,
+def _names_of_sides(part: Flow, left: float) -> list[Html]:
+    """Return what rows and columns are. Beside turned headings, both are in a line of their own."""
+    of_rows = f"{part.asks} ↓"
+    of_columns = f"{part.asked} →"
+    if wide(of_rows) > left - 4:
+        return [text(0, 13, f"{of_rows}   {of_columns}", class_="side")]
+    return [text(0, 13, of_rows, class_="side"), text(left, 13, of_columns, class_="side")]
+
+
+def _cell(grid: _Grid, at: tuple[int, int], value: float, share: float, is_visible: bool) -> Html:
+    """Return the cell of a query and a key. share: how strong its number is drawn, 0 to 1."""
+    i, j = at
+    x = grid.left + j * grid.width
+    y = grid.top + i * grid.height
+    box = rect(
+        x + 1.5,
+        y + 1.5,
+        grid.width - 3,
+        grid.height - 3,
+        rx="4",
+        class_="minus" if value < 0 else None,
+        fill_opacity=number_of(share),
     )
+    written = cell_text(value) if grid.width >= MIN_CELL else ""
+    words = text(x + grid.width / 2, y + grid.height / 2 + 4, written, "middle")
+    kind = "cell" if is_visible else "cell hides"
+    return element("g", box, words, class_=kind, data_at=f"{i} {j}", data_value=value)
 
 
 def _heading(x: float, y: float, words: str, is_turned: bool, place: int) -> Html:
@@ -315,45 +356,76 @@ def number_of(share: float) -> str:
 
 def _one_query(part: Flow, place: str) -> Html:
     """Draw a query, a bar for each key, the values, and the mix below."""
-    steps, columns = part.steps(), [str(column) for column in part.columns]
-    weights, visible = steps["weights"][0].tolist(), part.visible()[0]
-    y = [34 + (j + 0.5) * LINE for j in range(len(columns))]
-    middle, end = 34 + LINE * len(columns) / 2, 48 + LINE * len(columns)
-    strips = _ends([""] * len(y), steps["values"], y, (VALUES, VALUES), "value")
-    room = BARS - KEYS - 2
-    lines, cells, labels = [], [], []
-    for j, (at, weight) in enumerate(zip(y, np.nan_to_num(weights).tolist(), strict=True)):
-        width, opacity, pair = _width(weight), _opacity(weight), f"0 {j}"
-        ends = LINES, middle, KEYS - 4, at
-        lines.append(curve(*ends, data_at=pair, stroke_width=width, stroke_opacity=opacity))
-        kind = "cell" if visible[j] else "cell hides"
-        touch = rect(KEYS, at - LINE / 2, WIDE - KEYS, LINE, class_="touch")
-        bar = _bar(at, weight)
-        cells.append(element("g", *bar, touch, class_=kind, data_at=pair, data_value=weights[j]))
-        key = cut(columns[j], room)
-        labels.append(text(KEYS, at + 4, key, data_role="key", data_column=str(j)))
-        value = part.value_of(j)
-        labels.append(text(VALUES, at + 4, cut(value, WIDE - VALUES)) if value else strips[j])
-    words = str(part.bench.rows[0]).split()
-    for n, word in enumerate(words):
-        at = middle + 4 + 16 * (n - (len(words) - 1) / 2)
-        labels.append(text(0, at, cut(word, LINES), data_row="0"))
-    amounts = []
-    for k, (quality, x) in enumerate(zip(part.qualities, steps["outputs"][0], strict=True)):
-        at = end + (k + 0.5) * LINE
-        labels.append(text(KEYS, at + 4, cut(str(quality), room)))
-        amounts += _bar(at, float(x))
+    steps = part.steps()
+    n_keys = len(part.columns)
+    middle = TOP + LINE * n_keys / 2
+    end = TOP + LINE * n_keys + 14
     heads = [(0, part.asks), (KEYS, part.asked), (VALUES, say("values"))]
     sides = [text(x, 13, words, class_="side") for x, words in heads]
     sides.append(text(0, end + LINE / 2 + 4, say("mix"), class_="side"))
+    lines, cells, labels = _keys_of_one_query(part, steps, middle)
+    labels += _words_of_query(str(part.bench.rows[0]), middle)
+    amounts = []
+    for k, (quality, x) in enumerate(zip(part.qualities, steps["outputs"][0], strict=True)):
+        y = end + (k + 0.5) * LINE
+        labels.append(text(KEYS, y + 4, cut(str(quality), BARS - KEYS - 2)))
+        amounts += _bar(y, float(x))
     inner = [
         element("g", *lines, class_="flows", fill="none"),
         element("g", *cells, class_="cells", data_stage="weights"),
         element("g", *amounts, class_="end", data_role="output", data_end="output 0"),
     ]
     title = say("{caption}: each query and key", caption=part.caption)
-    high = end + LINE * len(part.qualities) + 2
-    return picture(WIDE, high, place, title, part.told, *sides, *labels, *inner)
+    height = end + LINE * len(part.qualities) + 2
+    return picture(WIDE, height, place, title, part.told, *sides, *labels, *inner)
+
+
+def _keys_of_one_query(
+    part: Flow, steps: dict[str, np.ndarray], middle: float
+) -> tuple[list[Html], list[Html], list[Html]]:
+    """Return for each key the flow from the query, the bar of its weight, and its two labels.
+
+    middle: the height of the query.
+    """
+    columns = [str(column) for column in part.columns]
+    weights = steps["weights"][0].tolist()
+    visible = part.visible()[0]
+    heights = [TOP + (j + 0.5) * LINE for j in range(len(columns))]
+    strips = _ends([""] * len(columns), steps["values"], heights, (VALUES, VALUES), "value")
+    lines: list[Html] = []
+    cells: list[Html] = []
+    labels: list[Html] = []
+    for j, (y, weight) in enumerate(zip(heights, np.nan_to_num(weights).tolist(), strict=True)):
+        pair = f"0 {j}"
+        line = curve(
+            FLOWS,
+            middle,
+            KEYS - 4,
+            y,
+            data_at=pair,
+            stroke_width=_width(weight),
+            stroke_opacity=_opacity(weight),
+        )
+        lines.append(line)
+        kind = "cell" if visible[j] else "cell hides"
+        touch = rect(KEYS, y - LINE / 2, WIDE - KEYS, LINE, class_="touch")
+        bar = _bar(y, weight)
+        cells.append(element("g", *bar, touch, class_=kind, data_at=pair, data_value=weights[j]))
+        key = cut(columns[j], BARS - KEYS - 2)
+        labels.append(text(KEYS, y + 4, key, data_role="key", data_column=str(j)))
+        value = part.value_of(j)
+        labels.append(text(VALUES, y + 4, cut(value, WIDE - VALUES)) if value else strips[j])
+    return lines, cells, labels
+
+
+def _words_of_query(query: str, middle: float) -> list[Html]:
+    """Return the words of a query one below another."""
+    words = query.split()
+    labels = []
+    for n, word in enumerate(words):
+        y = middle + 4 + 16 * (n - (len(words) - 1) / 2)
+        labels.append(text(0, y, cut(word, FLOWS), data_row="0"))
+    return labels
 
 
 def _bar(y: float, value: float) -> list[Html]:
@@ -369,25 +441,38 @@ def _bar(y: float, value: float) -> list[Html]:
 
 
 def _flows(part: Flow, place: str) -> Html:
-    steps, rows, columns = part.steps(), list(part.bench.rows), list(part.columns)
+    """Draw the outputs at the left, the values at the right, and a line for each weight."""
+    steps = part.steps()
+    rows = list(part.bench.rows)
+    columns = list(part.columns)
     weights = np.nan_to_num(steps["weights"])
-    high = ROW * max(len(rows), len(columns))
-    strips = [strip_of(steps[name]) * min(steps[name].shape[1], MAX_STRIP) for name in ENDS]
-    rooms = [min(max(map(wide, labels)) * 1.08, 84) + 8 for labels in (columns, rows)]
-    left, right = rooms[1] + strips[1] + 8, WIDE - rooms[0] - strips[0] - 8
-    y = [[34 + (k + 0.5) * high / n for k in range(n)] for n in (len(rows), len(columns))]
-    lines = [
-        curve(
-            right, y[1][j], left, y[0][i],
-            data_at=f"{i} {j}", stroke_width=_width(float(weights[i, j])),
-            stroke_opacity=_opacity(float(weights[i, j])),
-        )
-        for i in range(len(rows))
-        for j in range(len(columns))
-    ]  # fmt: skip
+    height = ROW * max(len(rows), len(columns))
+    of_outputs = _heights(len(rows), height)
+    of_values = _heights(len(columns), height)
+    # From the edges inwards: the labels, then the strips, then the lines.
+    outputs_room = min(max(map(wide, rows)) * MARGIN, END_LABEL) + 8
+    values_room = min(max(map(wide, columns)) * MARGIN, END_LABEL) + 8
+    left = outputs_room + _strip_width(steps["outputs"]) + 8
+    right = WIDE - values_room - _strip_width(steps["values"]) - 8
+    lines = []
+    for i in range(len(rows)):
+        for j in range(len(columns)):
+            weight = float(weights[i, j])
+            line = curve(
+                right,
+                of_values[j],
+                left,
+                of_outputs[i],
+                data_at=f"{i} {j}",
+                stroke_width=_width(weight),
+                stroke_opacity=_opacity(weight),
+            )
+            lines.append(line)
+    outputs_x = (outputs_room, outputs_room + 4)
+    values_x = (WIDE - values_room, right + 4)
     ends = [
-        *_ends(rows, steps["outputs"], y[0], (rooms[1], rooms[1] + 4), "output"),
-        *_ends(columns, steps["values"], y[1], (WIDE - rooms[0], right + 4), "value"),
+        *_ends(rows, steps["outputs"], of_outputs, outputs_x, "output"),
+        *_ends(columns, steps["values"], of_values, values_x, "value"),
     ]
     heads = [
         text(0, 13, say("outputs, for each {asks}", asks=part.asks), class_="side"),
@@ -395,7 +480,16 @@ def _flows(part: Flow, place: str) -> Html:
     ]
     title = say("{caption}: what flows", caption=part.caption)
     inner = element("g", *lines, class_="flows", fill="none")
-    return picture(WIDE, 34 + high + 2, place, title, part.told, *heads, inner, *ends)
+    return picture(WIDE, TOP + height + 2, place, title, part.told, *heads, inner, *ends)
+
+
+def _heights(n: int, height: float) -> list[float]:
+    """Return the middles of n rows that share a height."""
+    return [TOP + (k + 0.5) * height / n for k in range(n)]
+
+
+def _strip_width(vectors: np.ndarray) -> int:
+    return strip_of(vectors) * min(vectors.shape[1], MAX_STRIP)
 
 
 def _width(weight: float) -> str:
@@ -418,22 +512,32 @@ def _ends(
     x: tuple[float, float],
     role: str,
 ) -> list[Html]:
-    """Return a label and a vector's strip at each end. x: of the label, and of the strip."""
-    shares, side = strengths(vectors, ""), strip_of(vectors)
-    is_output = role == "output"
+    """Return a label and a vector's strip at each end of the flows.
+
+    y: the height of each. x: of the labels, and of the strips. role: "output" or "value".
+    """
+    shares = strengths(vectors, "")
+    side = strip_of(vectors)
+    label_x, strip_x = x
     ends = []
     for place, label in enumerate(labels):
-        at, anchor = (x[0] - 4, "end") if is_output else (x[0] + 4, "start")
         strip = [
             rect(
-                x[1] + side * k, y[place] - STRIP / 2, side - 2, STRIP, rx="2",
+                strip_x + side * k,
+                y[place] - STRIP / 2,
+                side - 2,
+                STRIP,
+                rx="2",
                 fill_opacity=number_of(0.06 + 0.94 * float(share)),
                 class_="minus" if vectors[place, k] < 0 else None,
             )
             for k, share in enumerate(shares[place, :MAX_STRIP])
-        ]  # fmt: skip
-        words = text(at, y[place] + 4, cut(label, 84), anchor)
-        ends.append(
-            element("g", words, *strip, class_="end", data_role=role, data_end=f"{role} {place}")
-        )
+        ]
+        label_text = cut(label, END_LABEL)
+        if role == "output":
+            words = text(label_x - 4, y[place] + 4, label_text, "end")
+        else:
+            words = text(label_x + 4, y[place] + 4, label_text, "start")
+        end = element("g", words, *strip, class_="end", data_role=role, data_end=f"{role} {place}")
+        ends.append(end)
     return ends

@@ -35,10 +35,8 @@ def to_markdown(lessons: Sequence[Lesson], quizzes: bool = True) -> str:
     """
     blocks = [f"# {say(COURSE)}"]
     for lesson in lessons:
-        blocks += [
-            heading(lesson),
-            *(with_code(one, n) for n, one in enumerate(lesson.steps, lesson.first)),
-        ]
+        blocks.append(heading(lesson))
+        blocks += [with_code(one, n) for n, one in enumerate(lesson.steps, lesson.first)]
         if quizzes and lesson.quizzes:
             blocks.append(questions(lesson.quizzes))
     if quizzes and any(lesson.quizzes for lesson in lessons):
@@ -94,8 +92,10 @@ def gathered(text: str) -> str:
         pictures.append(f"[drawing-{len(pictures) + 1}]: {match[1]}")
         return f"][drawing-{len(pictures)}]"
 
-    short = PICTURE.sub(named, text)
-    return "\n".join([short.rstrip("\n"), "", *pictures]) if pictures else short.rstrip("\n")
+    short = PICTURE.sub(named, text).rstrip("\n")
+    if not pictures:
+        return short
+    return "\n".join([short, "", *pictures])
 
 
 def questions(quizzes: Sequence[Quiz]) -> str:
@@ -141,11 +141,11 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]], words: Sequence
     written = [[_cell(text) for text in row] for row in (columns, *rows)]
     widths = [max(3, *map(cell_len, column)) for column in zip(*written, strict=True)]
     rule = ["-" * w if j in words else "-" * (w - 1) + ":" for j, w in enumerate(widths)]
-    lines = [written[0], rule, *written[1:]]
-    return "\n".join(
-        f"| {' | '.join(_padded(t, widths[j], j in words) for j, t in enumerate(line))} |"
-        for line in lines
-    )
+    lines = []
+    for row in (written[0], rule, *written[1:]):
+        cells = [_padded(cell, widths[j], j in words) for j, cell in enumerate(row)]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
 
 
 def _matrix(matrix: Matrix) -> Iterator[str]:
@@ -183,8 +183,10 @@ def _labelled(rows: Sequence[str], columns: Sequence[str], cells: list[list[str]
 
 def _question(quiz: Quiz) -> str:
     lines = [f"**{quiz.name}** {_prose(quiz.question)}"]
-    lines += [f"{n}. {_prose(choice)}" for n, choice in enumerate(quiz.choices, start=1)]
-    return "\n".join(lines[:1] + ([""] if quiz.choices else []) + lines[1:])
+    if quiz.choices:
+        lines.append("")
+        lines += [f"{n}. {_prose(choice)}" for n, choice in enumerate(quiz.choices, start=1)]
+    return "\n".join(lines)
 
 
 def _prose(text: str) -> str:

@@ -56,7 +56,8 @@ def _to_try(bench: Workbench) -> str:
         for name, array in bench.matrices.items()
     )
     others = ", ".join(repr(name) for name in bench.masks if name != bench.mask)
-    mask = f"    mask={bench.mask!r},{others and f'  # or {others}'}\n"
+    comment = f"  # or {others}" if others else ""
+    mask = f"    mask={bench.mask!r},{comment}\n"
     options = "".join(
         f"    {name}={getattr(bench, name)!r},\n"
         for name in ("padded", "scale", "temperature", "normalize")

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 from qkvsearch._utils.files import sync
 from qkvsearch._utils.interrupts import held_interrupts
 from qkvsearch._utils.sqlite import connect
-from qkvsearch.store.catalog.titles import title_key
+from qkvsearch.store.catalog.title_keys import title_key
 from qkvsearch.tables.catalog_columns import sql_name
 from qkvsearch.tables.ids import Ids
 
 if TYPE_CHECKING:
-    from qkvsearch.store.catalog.stored import StoredCatalog
+    from qkvsearch.store.catalog.item_table import ItemTable
     from qkvsearch.tables.catalog import Catalog
 
 CATALOG = "items.db"
@@ -53,7 +53,7 @@ class CatalogRows:
         )
 
     @classmethod
-    def of_segment(cls, catalog: Catalog, stored: StoredCatalog) -> CatalogRows:
+    def of_segment(cls, catalog: Catalog, stored: ItemTable) -> CatalogRows:
         """Return rows to add to those of `stored`, with the same column types, except that ids may
         be text instead of whole numbers. Raises `LookupError` for other columns.
         """
@@ -65,7 +65,7 @@ class CatalogRows:
         return cls(columns, _cells(catalog), stored.fold_ids, *_variants(catalog))
 
     @classmethod
-    def of_stored(cls, stored: StoredCatalog) -> CatalogRows:
+    def of_stored(cls, stored: ItemTable) -> CatalogRows:
         """Return all items of a build as one base."""
         columns, varying = list(stored.sql_types.items()), stored.varying
         return cls(columns, stored.all_cells(), stored.fold_ids, varying, stored.variants(varying))

@@ -1,10 +1,13 @@
 """Look up rows in the catalog of one segment."""
 
+from __future__ import annotations
+
 import json
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from copy import copy
 from itertools import chain, count
 from operator import itemgetter
 from pathlib import Path
@@ -35,40 +38,61 @@ class SegmentCatalog:
     """
 
     def __init__(self, path: Path) -> None:
-        self.path, self.uri = path, f"{path.absolute().as_uri()}?{IMMUTABLE}"
+        self.path = path
+        self.uri = f"{path.absolute().as_uri()}?{IMMUTABLE}"
         self._shared = Connection()
         self._is_closed = False
-        # Set by `StoredCatalog`: the item row of each row, int64, −1 for a deleted one, None where
-        # they are the same; and whether numbers as ids are read as text, as in other segments.
-        self.item_rows: np.ndarray | None = None
-        self.ids_as_text = False
+        # The item row of each row, int64, −1 for a deleted one; None where they are the same.
+        self._item_rows: np.ndarray | None = None
+        # Whether numbers as ids are read as text, because those of another segment are text.
+        self._ids_as_text = False
+
+    def numbered(self, item_rows: np.ndarray, *, ids_as_text: bool) -> SegmentCatalog:
+        """Return the catalog as a part of a build, by the same connection.
+
+        item_rows: the item row of each row, int64 (n_rows,), −1 for a deleted one. ids_as_text:
+        read whole numbers as text, as the ids of other segments are.
+        """
+        part = copy(self)
+        part._item_rows, part._ids_as_text = item_rows, ids_as_text
+        return part
 
     def item_row(self, row: int) -> int:
         """Return the item row of a row, −1 for a deleted one."""
+        if self._item_rows is None:
+            return row
         try:
-            return row if self.item_rows is None else int(self.item_rows.item(row))
+            return int(self._item_rows.item(row))
         except (LookupError, TypeError) as error:  # no number of a row
             raise self._unread(error) from None
 
     def item_rows_of(self, rows: np.ndarray) -> np.ndarray:
         """Return the item rows of rows, int64, −1 for deleted ones."""
-        return rows if self.item_rows is None else self.item_rows[rows]
+        return rows if self._item_rows is None else self._item_rows[rows]
 
     def deleted_rows(self) -> list[int]:
         """Return the rows that are no items of the build."""
-        return [] if self.item_rows is None else np.flatnonzero(self.item_rows < 0).tolist()
+        return [] if self._item_rows is None else np.flatnonzero(self._item_rows < 0).tolist()
 
     def by_item_row(self, rows: Iterator[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
         """Replace each tuple's row number by the item row, drop deleted rows, and sort by it."""
-        if self.item_rows is None:
+        if self._item_rows is None:
             return rows
-        items = ((item, *row[1:]) for row in rows if (item := self.item_row(row[0])) >= 0)
-        return items if self._is_ascending else iter(sorted(items, key=itemgetter(0)))
+
+        def items() -> Iterator[tuple[Any, ...]]:
+            for row in rows:
+                item = self.item_row(row[0])
+                if item >= 0:
+                    yield (item, *row[1:])
+
+        if self._is_ascending:
+            return items()
+        return iter(sorted(items(), key=itemgetter(0)))
 
     @cached_property
     def _is_ascending(self) -> bool:
         """Whether items have the order of the rows: not where text ids joined whole numbers."""
-        rows = self.item_rows
+        rows = self._item_rows
         return rows is None or bool(np.all(np.diff(rows[rows >= 0]) > 0))
 
     def require_rows(self, n: int) -> None:
@@ -143,7 +167,9 @@ class SegmentCatalog:
         return self.stream(f"{self._select(columns)} WHERE {where} ORDER BY _position", *values)
 
     def variants(self, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
-        """Yield row number and these columns of each variant, sorted; None if not varying here."""
+        """Yield row number and these columns of each variant, sorted; None for a column that does
+        not vary here.
+        """
         if not self.variant_columns:
             return iter(())
         values = (sql_name(name) if name in self.variant_columns else "NULL" for name in columns)
@@ -161,7 +187,9 @@ class SegmentCatalog:
         return self.stream("SELECT position, key FROM titles ORDER BY position")
 
     def cells_by_code(self, column: str) -> tuple[list[Any], np.ndarray, np.ndarray]:
-        """Return distinct cells, None for blank; each row's index in them; and ascending rows."""
+        """Return the distinct cells of a column, None for blank ones; the index of each row's cell
+        in them, int64; and the row numbers, int64, ascending.
+        """
         cells = self.stream(f"SELECT {self._expression(column)} FROM items ORDER BY _position")
         code: defaultdict[Any, int] = defaultdict(count().__next__)
         codes = np.fromiter(map(code.__getitem__, chain.from_iterable(cells)), np.int64)
@@ -190,7 +218,9 @@ class SegmentCatalog:
         return int(self.select(sql)[0][0])
 
     def rows_before(self, ids: Ids) -> np.ndarray:
-        """Count the items with a smaller id than each of `ids`, int64 (n,). Numbers come first."""
+        """Count the items with a smaller id than each of `ids`, int64 (n,). Texts are greater than
+        whole numbers.
+        """
         n_rows = self.n_rows
         first = "SELECT _position FROM items WHERE id >= ? ORDER BY id LIMIT 1"
         results = (self.select(first, text) for text in ids.texts)
@@ -201,7 +231,9 @@ class SegmentCatalog:
         return str(self.select("SELECT id FROM users WHERE _position = ?", row)[0][0])
 
     def find(self, kind: Kind, ids: Iterable[str]) -> dict[str, int]:
-        """Return row numbers by the text of each known id, as stored: 7 and not 007."""
+        """Return row numbers by the text of each known id. Whole numbers are known as they are
+        stored: 7 and not 007.
+        """
         if kind == "users" and not self._user_columns:
             return {}
         keys = {text: text.casefold() if self.folds else text for text in ids}
@@ -253,7 +285,7 @@ class SegmentCatalog:
         return f"SELECT {', '.join(expressions)} FROM items"
 
     def _expression(self, column: str) -> str:
-        return "CAST(id AS TEXT)" if column == "id" and self.ids_as_text else sql_name(column)
+        return "CAST(id AS TEXT)" if column == "id" and self._ids_as_text else sql_name(column)
 
     def _unread(self, error: Exception) -> DamagedError:
         return DamagedError(self.path, str(error))

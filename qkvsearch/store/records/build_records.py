@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from qkvsearch._utils.caching import cached_property
 from qkvsearch.models.user_history import Interaction
+from qkvsearch.store.catalog.stored import StoredCatalog
 from qkvsearch.store.records.committed import Query
 from qkvsearch.store.records.database import RecordsDatabase
 from qkvsearch.store.records.record_rows import MOMENT, RECORD, Record, is_item, is_user
 from qkvsearch.tables.ids import id_text
-
-if TYPE_CHECKING:
-    from qkvsearch.store.catalog.stored import StoredCatalog
 
 Row = tuple[str, str, float | None, int, float | None]
 NEW_ROW = "user, item, rating, time, weight"
@@ -119,7 +117,12 @@ class BuildRecords:
         return bool(self._first_spelling(user))
 
     def user_text(self, user: Any) -> str:
-        """Return a user's id as it was recorded first; an id without records as it is."""
+        """Return a user's id as the build spells it, or as it was recorded first; a new id as it
+        is.
+        """
+        position = self.catalog.users.position(user)
+        if position is not None:
+            return self.catalog.users.text(position)
         return next(iter(self._first_spelling(user)), self._text(user))
 
     def page(self, user: Any, k: int | None, offset: int) -> tuple[list[Record], int]:

@@ -77,7 +77,9 @@ class RecordsDatabase(RecordsFile):
         return self._committed.rows_of_all(queries)
 
     def check(self) -> None:
-        """Compare file and rows with their checksums, even again. Raises `DamagedError`."""
+        """Compare the file with its checksum and every row with its own, even if that was done
+        before. Raises `DamagedError`.
+        """
         self._committed.check()
 
     def append(

@@ -164,7 +164,9 @@ def _write_totals(db: sqlite3.Connection, now: Totals) -> None:
 
 
 def is_empty(db: sqlite3.Connection) -> bool:
-    """Return whether there are no tables. Raises `sqlite3.Error`, `ValueError` for others."""
+    """Return whether there are no tables yet. Raises `sqlite3.Error`, and `ValueError` for tables
+    other than those of records.
+    """
     statements = [sql for (sql,) in db.execute("SELECT sql FROM sqlite_master")]
     if statements and sorted(statements, key=str) != sorted(SCHEMA):
         raise ValueError("its tables are not those of records")
@@ -172,7 +174,9 @@ def is_empty(db: sqlite3.Connection) -> bool:
 
 
 def require_whole(db: sqlite3.Connection) -> None:
-    """Compare rows and totals with their checksums. Raises `ValueError` or `sqlite3.Error`."""
+    """Compare every row with its checksum, and all rows with the totals. Raises `ValueError` or
+    `sqlite3.Error`.
+    """
     if is_empty(db):
         return
     ((answer, *_), *_) = db.execute("PRAGMA integrity_check(1)").fetchall()

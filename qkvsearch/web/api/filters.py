@@ -43,7 +43,7 @@ def condition(
         return where
     expression = " AND ".join(expression for expression, _ in clauses)
     if where is not None:
-        engine.catalog.mask(where)  # refused as it is, before it is put in brackets
+        engine.catalog.conditions.mask(where)  # refused as it is, before it is put in brackets
         expression += f" AND (\n{where}\n)"
     return expression, [value for _, values in clauses for value in values]
 
@@ -79,7 +79,7 @@ def _clause(engine: Engine, column: StoredColumn, value: str) -> Clause:
         return f"{name} = ?", [int(value == "yes")]
     if column.type == "number":
         # Ranges of whole numbers end before the next one begins; others end where it does.
-        whole = is_whole(engine.catalog.column_cells(column.stored).distinct)
+        whole = is_whole(engine.catalog.values.cells(column.stored).distinct)
         return _range(name, value, "<=" if whole else "<", lambda end: _number(column, end))
     if column.type == "date":
         return _range(name, value, "<=", str)

@@ -201,7 +201,7 @@ def colour_codes(catalog: StoredCatalog, column: StoredColumn, items: np.ndarray
     of numbers and dates. `labels`: their names. `codes`: for each item its index among the labels,
     -1 for another value or none.
     """
-    cells = catalog.column_cells(column.stored)
+    cells = catalog.values.cells(column.stored)
     codes = cells.codes[items]
     counts = np.bincount(codes, minlength=len(cells.distinct))
     is_ordered = column.type in ("number", "date")

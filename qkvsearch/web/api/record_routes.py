@@ -56,7 +56,8 @@ async def put_items(
 
     def add(engine: Engine) -> Response:
         columns = engine.catalog.catalog_columns
-        id_name, searched = columns[0].name, engine.snapshot.facts["text_columns"]
+        id_name = columns[0].name
+        searched = engine.snapshot.facts["text_columns"]
         frame = pd.DataFrame(_by_column(engine, items, id_name), dtype=object)
         # What `add` would miss in a file is empty here, as every column that no object has.
         for column in columns:

@@ -1,17 +1,28 @@
 // The heads of a score: what they are called, their colours, and a score as a bar of them.
 import { el, text } from "./dom.js";
-import { addingUp, knows, number, say, share, signed } from "./words.js";
+import { addingUp, facts, number, say, share, signed } from "./words.js";
 
-// In this order colours are given, so that a head has the same on every page.
-const known = ["lexical", "token", "collaborative", "beginning", "lsa", "contrastive", "static", "minilm", "semantic"];
+// Every head that the server knows, by its name: its title, its place in lists and its colours.
+const known = new Map(facts.heads.map((head, place) => [head.name, { ...head, place }]));
 
 /** What a head is called to a person. */
-export function named(head) {
-  return knows(`head_${head}`) ? say(`head_${head}`) : say("headMeaning", { name: text(head) });
+export const named = (head) => known.get(head)?.title || say("headMeaning", { name: text(head) });
+
+/** Its colour, as a style. The colour of a head that the server does not know is that of the style sheet. */
+function colour(head) {
+  const { colours } = known.get(head) ?? {};
+  return colours ? { background: `light-dark(${colours.join(", ")})` } : {};
 }
 
-/** The class that gives it its colour. */
-export const colour = (head) => `head-${known.includes(head) ? known.indexOf(head) : known.length}`;
+// Heads of other pages' questions, such as neighbours, come first.
+const place = (head) => known.get(head)?.place ?? -1;
+
+/** The heads that can answer alone, those of a user last. user: for whom is asked, "" for nobody. */
+export const choices = (user) =>
+  facts.heads
+    .filter((head) => head.isChoice && (user || !head.needsUser))
+    .sort((one, other) => one.needsUser - other.needsUser)
+    .map((head) => head.name);
 
 /** [head, what it adds] of a hit, the largest first, without what adds nothing. */
 export const contributions = (hit) =>
@@ -35,12 +46,12 @@ export function reach(hits) {
 export function bar(hit, { left, right }) {
   const found = contributions(hit);
   const shown = addingUp(found.map(([, value]) => value), hit.score);
-  const told = new Map(found.map(([head], place) => [head, `${named(head)} ${signed(shown[place])}`]));
+  const told = new Map(found.map(([head], i) => [head, `${named(head)} ${signed(shown[i])}`]));
   const whole = left + right || 1;
   const side = (name, most, sign) => {
     const pieces = found.filter(([, value]) => value * sign > 0).map(([head, value]) => {
       const width = `${(100 * Math.abs(value)) / (most || 1)}%`;
-      return el("i", { class: colour(head), title: told.get(head), style: { width } });
+      return el("i", { class: "of-head", title: told.get(head), style: { width, ...colour(head) } });
     });
     return el("span", { class: name, style: { width: `${(100 * most) / whole}%` } }, pieces);
   };
@@ -54,12 +65,12 @@ export function bar(hit, { left, right }) {
 }
 
 /** A swatch and the name. */
-export const labelled = (head) => el("span", { class: "head-name" }, el("i", { class: colour(head) }), named(head));
+export const labelled = (head) => el("span", { class: "head-name" }, el("i", { class: "of-head", style: colour(head) }), named(head));
 
 /** All heads that some hit has anything of. */
 export function legend(hits) {
   const there = new Set(hits.flatMap((hit) => contributions(hit).map(([head]) => head)));
-  return [...there].sort((a, b) => known.indexOf(a) - known.indexOf(b)).map(labelled);
+  return [...there].sort((a, b) => place(a) - place(b)).map(labelled);
 }
 
 // A smaller share of the weight would be shown as none.

@@ -1,7 +1,7 @@
 // The search page: what its address says, what it asks, and what is done with the answers.
 import { Refused, ask, latest, query } from "./api.js";
 import { byId, el, onTyped, owned, text } from "./dom.js";
-import { named } from "./heads.js";
+import { choices, named } from "./heads.js";
 import { announce, begin, onKey, remember, state } from "./shell.js";
 import { count, facts, say } from "./words.js";
 import { cellOf, labelOf } from "./search/cells.js";
@@ -14,8 +14,8 @@ let reasons = remembered();
 const box = byId("q");
 // What is asked for now, as the address has it.
 const asked = read();
-// What the server has, once it has said so: columns, heads, users.
-const has = { columns: [], addresses: [], newest: null, heads: [], users: 0, like: null };
+// What the server has, once it has said so: columns, users.
+const has = { columns: [], addresses: [], newest: null, users: 0, like: null };
 
 /** What the address says. */
 function read() {
@@ -239,7 +239,7 @@ function controls() {
   if (document.activeElement !== box) box.value = asked.q;
   const pressed = (label, is, run) =>
     el("button", { type: "button", "aria-pressed": String(is), onclick: run }, label);
-  const heads = ["", ...has.heads, ...(asked.user ? ["collaborative"] : [])];
+  const heads = ["", ...choices(asked.user)];
   const shown = reasons || Boolean(asked.heads);
   document.body.classList.toggle("why", shown);
   byId("heads").replaceChildren(
@@ -278,7 +278,8 @@ function submitted(event) {
 
 function personal(user) {
   if (user === asked.user) return;
-  go({ user, heads: !user && asked.heads === "collaborative" ? "" : asked.heads });
+  const isLost = choices(asked.user).includes(asked.heads) && !choices(user).includes(asked.heads);
+  go({ user, heads: isLost ? "" : asked.heads });
 }
 
 function listen() {
@@ -315,7 +316,7 @@ function keys() {
 /** What the server has. */
 async function learn() {
   const [info, there] = await Promise.all([ask("info"), ask("facets")]);
-  Object.assign(has, { columns: there.columns, addresses: there.addresses, newest: there.newest, users: info.users, heads: Object.keys(info.head_weights) });
+  Object.assign(has, { columns: there.columns, addresses: there.addresses, newest: there.newest, users: info.users });
   byId("as-user").classList.remove("waiting");
   byId("as-user").hidden = !info.users;
   byId("condition").hidden = false;

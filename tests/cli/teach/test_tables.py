@@ -4,7 +4,7 @@ import pytest
 from rich.text import Text
 
 from qkvsearch.cli.lesson.grids import table_view
-from qkvsearch.cli.lesson.wrapping import wrapped
+from qkvsearch.cli.wrapping import wrapped
 from qkvsearch.lessons.parts import Table
 
 RATINGS = Table(

@@ -3,12 +3,11 @@
 import os
 import resource
 
-from tests.data.messy import HEADERS, messy_table
-
 from qkvsearch.tables.columns import Columns
 from qkvsearch.tables.sources import read_source
 from tests.faults import fuzz
 from tests.faults.runner import Fault
+from tests.tables.messy import HEADERS, messy_table
 
 # Bytes that reading a table may take, beside what a process has anyway.
 MEMORY = 3 << 30

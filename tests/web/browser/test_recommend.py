@@ -154,7 +154,7 @@ def test_sliders_change_the_list_at_once_and_are_reset(at):
         page.locator("#recent").focus()
         page.keyboard.press("End")
         said = page.locator("#recent").get_attribute("aria-valuetext")
-        assert said == "half for every 1 later interaction"
+        assert said == "an interaction counts half as much after 1 later one"
         page.locator("#reset").click()
         rescored(page)
         assert page.url.endswith(LIKED)

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from string import Template
 
+from qkvsearch._utils.spoken import LANGUAGES
 from qkvsearch.lessons.exports.document import COURSE
 from qkvsearch.lessons.exports.page.article import article, contents, script_words, welcome
 from qkvsearch.lessons.markup import joined
@@ -38,7 +39,7 @@ def to_page(lessons: Sequence[Lesson], quizzes: bool = True) -> str:
     course = say(COURSE)
     title = course if len(lessons) != 1 else f"{lessons[0].title} · {course}"
     return Template((FILES / "page.html").read_text(encoding="utf-8")).substitute(
-        language={"zh": "zh-Hans"}.get(spoken(), spoken()),
+        language=LANGUAGES[spoken()].tag,
         digits=digits(),
         title=joined([title]),
         policy=f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; "

@@ -112,21 +112,22 @@ def _matrix(bench: Workbench, name: str, array: np.ndarray) -> Matrix:
     keys = bench.rows if bench.is_projected else bench.columns
     by_key = name in ("scores", "scaled", "masked", "weights")
     widths = bench.widths or {}
-    # Outputs are mixed from values, and have their columns.
-    own = widths.get(name) or (
-        (widths.get("values") or widths.get("w_value")) if name == "outputs" else None
-    )
-    rows = keys if name in ("keys", "values") else bench.rows
-    numbers = numbered(array.shape[1])
+    labels = widths.get(name)
+    if name == "outputs" and not labels:
+        # Outputs are mixed from values, and have their columns.
+        labels = widths.get("values") or widths.get("w_value")
+    if name.startswith("w_"):
+        rows: Sequence[str] = numbered(len(array))
+    elif name in ("keys", "values"):
+        rows = keys
+    else:
+        rows = bench.rows
+    columns = keys if by_key else labels or numbered(array.shape[1])
+    visible = None
+    if name in ("masked", "weights"):
+        visible = mask_of(bench.mask, len(bench.rows), len(keys), bench.padded)
     return Matrix(
-        say(STEP_NAMES[name]),
-        array,
-        numbered(len(array)) if name.startswith("w_") else list(rows),
-        list(keys) if by_key else list(own or numbers),
-        ROLES[name],
-        visible=mask_of(bench.mask, len(bench.rows), len(keys), bench.padded)
-        if name in ("masked", "weights")
-        else None,
+        say(STEP_NAMES[name]), array, list(rows), list(columns), ROLES[name], visible=visible
     )
 
 

@@ -31,19 +31,21 @@ def drawing(part: Drawing, lesson: str) -> Html:
         class_="numbers",
         open=is_beside,
     )
+    pictures = [element("div", picture, class_="picture") for picture in part.pictures(place)]
+    if isinstance(part, Heads) and len(part.first.weights) > 1:
+        pictures.append(_overview(part))
+    below = []
+    if is_beside:
+        pictures.append(numbers)
+    else:
+        below.append(numbers)
     return element(
         "figure",
         element("figcaption", element("span", part.caption, class_="name"), id=place),
         element("div", *CONTROLS[type(part)](part, place), class_="controls", hidden=True),
         element("p", class_="told", role="status"),
-        element(
-            "div",
-            *(element("div", picture, class_="picture") for picture in part.pictures(place)),
-            *([_overview(part)] if isinstance(part, Heads) and len(part.first.weights) > 1 else []),
-            *([numbers] if is_beside else []),
-            class_="pictures",
-        ),
-        *([] if is_beside else [numbers]),
+        element("div", *pictures, class_="pictures"),
+        *below,
         class_="drawing",
         aria_labelledby=place,
         data_drawing=type(part).__name__.lower(),

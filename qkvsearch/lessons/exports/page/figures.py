@@ -13,8 +13,13 @@ from qkvsearch.lessons.parts import Curve, Matrix, Role, Table
 
 # How many shades a weight's background comes in; the style sheet has as many.
 SHADES = 10
-# Of a curve's drawing, in its own units: the whole, and the margins for its numbers.
-WIDE, HIGH, LEFT, BELOW, ABOVE = 480, 200, 64, 32, 12
+# Of a curve's drawing, in its own units: the whole.
+WIDE = 480
+HIGH = 200
+# The margins, for its numbers.
+LEFT = 64
+BELOW = 32
+ABOVE = 12
 
 
 def swatch(role: Role) -> Html:

@@ -1,0 +1,47 @@
+"""The searched texts of items, read when a score is explained or a snippet is shown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from qkvsearch.heads.stored_models import StoredModels
+from qkvsearch.store import StoredCatalog
+from qkvsearch.tables.columns.facts import text_read
+from qkvsearch.text.labelled import LabelledVectors
+from qkvsearch.text.text_encoder import item_pieces
+
+
+@dataclass(frozen=True)
+class ItemTexts:
+    """The searched texts of a build's items."""
+
+    models: StoredModels
+    catalog: StoredCatalog
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns that are searched."""
+        return list(self.models.snapshot.facts["text_columns"])
+
+    def of(self, position: int) -> list[str]:
+        """Return the searched text of an item, column by column."""
+        row = self.catalog.row(position)
+        columns = self.catalog.catalog_columns
+        return [text_read(row[name], columns.stored_as(name).type) for name in self.columns]
+
+    def pieces(self, head: str, position: int) -> LabelledVectors:
+        """Return the labelled vectors whose sum is the item's key in a dense head."""
+        encoder = self.models.encoder(head)
+        weights = self.models.column_weights(head)
+        pieces = item_pieces(encoder, self.of(position) or [""], weights)
+        if encoder.table is not None:
+            return pieces
+        from qkvsearch.text.pretrained.onnx_layers import MIN_COSINE
+
+        # A transformer's stored key may come from the other runtime, which rounds differently. Any
+        # larger difference is an error, and should show in the sum.
+        key = self.models.dense_keys(head).vectors[np.array([position])][0]
+        is_rounded = float(pieces.total @ key) >= MIN_COSINE
+        return pieces.adding_up_to(key) if is_rounded else pieces

@@ -1,0 +1,70 @@
+"""The token head: a second pass, in which the best items are compared word by word."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from qkvsearch.heads.late_interaction import (
+    NAME,
+    LateInteraction,
+    late_interaction,
+    rerank,
+    token_labels,
+)
+from qkvsearch.heads.search_head import Asked, SearchHead, by_language
+from qkvsearch.heads.stored_models import StoredModels
+from qkvsearch.scores.fusion import Scores
+from qkvsearch.text.encoders import SECOND_PASS
+
+
+class TokenHead(SearchHead):
+    """Late interaction between the tokens of the query and of the best items.
+
+    It ranks hits of other heads again, and finds none by itself.
+    """
+
+    name = NAME
+    titles = by_language(en="word by word", zh="逐词")
+    colours = ("#c65a11", "#f2a365")
+    reason = "word by word"
+    ranks_alone = False
+
+    def is_in(self, models: StoredModels, has_user: bool) -> bool:
+        return models.has_tokens and models.main_head in SECOND_PASS
+
+    def is_default(self, models: StoredModels) -> bool:
+        return models.head_weights[models.main_head] > 0
+
+    def rerank(self, first: Scores, asked: Asked, weights: Mapping[str, float]) -> Scores:
+        """Return the first pass with the second pass added. weights: of the first pass's heads."""
+        main = asked.models.main_head
+        main_weight = asked.models.head_weights[main] or weights.get(main, 0.0)
+        return rerank(first, self._query(asked), SECOND_PASS[main] * main_weight, asked.mask)
+
+    def _query(self, asked: Asked) -> LateInteraction | None:
+        """Return the query's words, to attend over those of items; None where there are none."""
+        models = asked.models
+        encoder = models.encoder(models.main_head)
+
+        def labels_of(position: int) -> Sequence[str]:
+            return token_labels(encoder, asked.item_texts.of(position))
+
+        labels = asked.vectors.token_labels()
+        late = late_interaction(
+            asked.vectors.encoded.tokens,
+            models.token_keys,
+            models.lexical_keys,
+            labels_of,
+            boosts=np.array([label.boost for label in labels]),
+            analyzer=models.analyzer,
+        )
+        if late is None:
+            return None
+        names = [label.name for label in labels]
+        return replace(late, query=replace(late.query, labels=names))
+
+
+TOKENS = TokenHead()
