@@ -81,7 +81,7 @@ class TableFile:
             with self.path.open("rb") as file:
                 return file.read(4096)
         except OSError as error:
-            raise DataError(f"{self.label}: cannot read: {error.strerror}") from None
+            raise DataError(f"{self.label}: cannot read: {error.strerror or error}") from None
 
 
 @contextmanager
@@ -145,7 +145,7 @@ def _measured(label: str, name: str, path: Path, fragment: str = "") -> TableFil
     try:
         return TableFile(label, name, path, path.stat().st_size, fragment)
     except OSError as error:
-        raise DataError(f"{label}: cannot read: {error.strerror}") from None
+        raise DataError(f"{label}: cannot read: {error.strerror or error}") from None
 
 
 def _exists(path: Path) -> bool:
