@@ -8,6 +8,7 @@ import pytest
 
 from qkvsearch._utils.limits import CELL
 from qkvsearch.errors import DataError
+from qkvsearch.tables.columns import Columns
 from qkvsearch.tables.dataset import read_dataset
 from qkvsearch.tables.files.tables import read_table
 
@@ -71,7 +72,7 @@ def test_a_wrong_delimiter_told_is_said_where_a_column_is_missing(tmp_path):
     path = tmp_path / "items.csv"
     path.write_text(ITEMS)
     with pytest.raises(DataError, match=r"items\.csv: .*the delimiter may be another"):
-        read_dataset(read_table(path, delimiter=";"), None)
+        read_dataset(path, None, Columns(delimiter=";"))
 
 
 def test_a_column_that_is_told_and_not_there_because_of_the_delimiter_says_so(qkv, tmp_path):
