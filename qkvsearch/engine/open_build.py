@@ -224,8 +224,15 @@ class OpenBuild:
 
         emptying_where = None if where_mask.any() else where
         ranking = ranked(
-            fused, self.catalog.names, k, temperature, mask, emptying_where, offset, groups,
-        )  # fmt: skip
+            fused,
+            self.catalog.names,
+            k,
+            temperature,
+            mask,
+            where=emptying_where,
+            offset=offset,
+            groups=groups,
+        )
         ranking = with_fields(ranking, self.catalog, columns)
         ranking = self.texts.with_match(ranking, read_query)
         notes = self.texts.notes(read_query)
@@ -380,9 +387,17 @@ class OpenBuild:
         listed, skipped = listed_positions(self.catalog, only)
         mask = candidates(self.catalog, self.n_items, where, only=listed)
         batch = BatchRecommendations(
-            recommender, min(k, self.n_items), mask, seen, recent, damping, model, columns, raw,
+            recommender,
+            min(k, self.n_items),
+            mask,
+            seen,
+            recent,
+            damping,
+            model,
+            columns,
+            raw,
             head_names(heads),
-        )  # fmt: skip
+        )
         users, notes = batch.write(Path(path), format, progress)
         return Exported(users, [*skipped, *notes])
 
@@ -414,9 +429,15 @@ class OpenBuild:
         groups = groups_of(self.catalog, distinct)
         item_filter = Filter(mask, n_ranked(k, offset), groups)
         ranking = ranked(
-            Neighbours(self.texts, positions).fused(item_filter), self.catalog.names, k,
-            temperature, mask, where, offset, groups,
-        )  # fmt: skip
+            Neighbours(self.texts, positions).fused(item_filter),
+            self.catalog.names,
+            k,
+            temperature,
+            mask,
+            where=where,
+            offset=offset,
+            groups=groups,
+        )
         hits = ranking.positions.tolist()
         reasoning = NeighbourReasons(self.texts, self.histories, positions, hits)
         ranking = replace(ranking, reasoning=reasoning).noted([*notes, *more])

@@ -224,9 +224,12 @@ def _embedded(keys: np.ndarray) -> np.ndarray:
         from sklearn.manifold import TSNE
 
     tsne = TSNE(
-        perplexity=min(PERPLEXITY, (n - 1) / 3), init="pca" if keys.shape[1] > 1 else "random",
-        max_iter=ITERATIONS, angle=ANGLE, random_state=SEED,
-    )  # fmt: skip
+        perplexity=min(PERPLEXITY, (n - 1) / 3),
+        init="pca" if keys.shape[1] > 1 else "random",
+        max_iter=ITERATIONS,
+        angle=ANGLE,
+        random_state=SEED,
+    )
     with threadpool_limits(1):  # on busy cores, its threads would wait for each other
         return np.asarray(tsne.fit_transform(keys), dtype=np.float32)
 

@@ -38,9 +38,15 @@ SHORTEST_IN_ENGLISH = 3
 ABOUT = fact("about")
 # Words for the kind of a catalog's items. Those in one tuple name the same kind.
 KINDS = (
-    ("movie", "film"), ("video", "clip"), ("book", "novel"), ("talk", "lecture"), ("song", "track"),
-    ("product", "article", "item"), ("game",), ("recipe",),
-)  # fmt: skip
+    ("movie", "film"),
+    ("video", "clip"),
+    ("book", "novel"),
+    ("talk", "lecture"),
+    ("song", "track"),
+    ("product", "article", "item"),
+    ("game",),
+    ("recipe",),
+)
 
 # A guess reads this many texts, spread over the catalog, and the beginning of each.
 MAX_TEXTS, MAX_CHARACTERS = 500, 300
