@@ -1,7 +1,8 @@
 """Writes what the pages can be told by the code itself: python docs/generate.py.
 
 docs/commands.md from the commands' own help, docs/points.md from the lessons and their tests, the
-tables of docs/teaching.md from the lessons, and the limits of docs/trust.md.
+tables of docs/teaching.md from the lessons, the limits of docs/trust.md, and the formats and
+rules of docs/formats.md.
 """
 
 from __future__ import annotations
@@ -18,10 +19,13 @@ from qkvsearch.lessons import LESSONS, lesson
 from qkvsearch.lessons.exports.markdown import table
 from qkvsearch.lessons.parts import Lesson
 from qkvsearch.lessons.quizzes import Quiz
+from qkvsearch.tables.columns.choice import CATALOG_RULES, LOG_RULES, RoleRule
+from qkvsearch.tables.columns.row_meaning import RULES
+from qkvsearch.tables.files.tables import BINARY_FORMATS, TEXT_FORMATS
 
 DOCS = Path(__file__).parent
-NAMES = ("commands", "points", "teaching", "trust")
-PAGE, POINTS, TEACHING, TRUST = (DOCS / f"{name}.md" for name in NAMES)
+NAMES = ("commands", "points", "teaching", "trust", "formats")
+PAGE, POINTS, TEACHING, TRUST, FORMATS = (DOCS / f"{name}.md" for name in NAMES)
 TESTS = DOCS.parent / "tests"
 INTRODUCTION = """# Commands
 
@@ -230,6 +234,47 @@ def _raised_by(limit: limits.Limit) -> str:
     return f"`{limit.raised_by}`" if limit.raised_by else ""
 
 
+# --- the rules on columns ---
+
+MAX_CELLS = 3
+
+
+def formats_page(text: str) -> str:
+    """docs/formats.md with the formats and the rules on columns as qkvsearch/tables has them."""
+    text = _renewed(text, "file formats", _file_formats())
+    text = _renewed(text, "roles in a catalog", _roles(CATALOG_RULES))
+    text = _renewed(text, "roles in a log", _roles(LOG_RULES))
+    return _renewed(text, "rules of row meaning", _meanings())
+
+
+def _file_formats() -> str:
+    formats = [*reversed(TEXT_FORMATS), *BINARY_FORMATS]
+    rows = [[each.name, each.recognized_by, each.notes] for each in formats]
+    return table(["format", "recognized by", "notes"], rows, [0, 1, 2]) + "\n"
+
+
+def _roles(rules: Sequence[RoleRule]) -> str:
+    rows = [
+        [str(number), rule.role, rule.condition, rule.example]
+        for number, rule in enumerate(rules, 1)
+    ]
+    return table(["", "role", "condition", "example"], rows, [1, 2, 3]) + "\n"
+
+
+def _meanings() -> str:
+    rows = []
+    for number, rule in enumerate(RULES, 1):
+        name, cells = rule.example
+        shown = ", ".join(dict.fromkeys(cell or "(empty)" for cell in cells[:MAX_CELLS]))
+        example = f"`{name}`: {shown}{', …' if len(cells) > MAX_CELLS else ''}"
+        outcome = "goes on"
+        if rule.meaning is not None:
+            outcome = f"stops: it may say {rule.meaning.what}"
+        rows.append([str(number), rule.name, rule.condition, example, outcome])
+    columns = ["", "rule", "condition", "example", "the build"]
+    return table(columns, rows, [1, 2, 3, 4]) + "\n"
+
+
 if __name__ == "__main__":
     course = [lesson(name) for name in LESSONS]
     PAGE.write_text(page(), encoding="utf-8")
@@ -237,3 +282,4 @@ if __name__ == "__main__":
     written = TEACHING.read_text(encoding="utf-8")
     TEACHING.write_text(teaching_page(written, course), encoding="utf-8")
     TRUST.write_text(trust_page(TRUST.read_text(encoding="utf-8")), encoding="utf-8")
+    FORMATS.write_text(formats_page(FORMATS.read_text(encoding="utf-8")), encoding="utf-8")

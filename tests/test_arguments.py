@@ -9,7 +9,7 @@ import pytest
 import qkvsearch
 from qkvsearch.engine import Engine
 from qkvsearch.errors import QkvError
-from qkvsearch.rank.options import OPTIONS, check
+from qkvsearch.rank.questions import OPTIONS, check
 
 NAN, INF = float("nan"), float("inf")
 NUMBERS = {name for name, option in OPTIONS.items() if option.minimum is not None}
@@ -107,7 +107,7 @@ def test_a_refusal_says_what_was_given():
 def test_defaults_of_methods_are_those_that_the_command_line_and_the_web_api_have():
     for question in set(QUESTIONS) - {"history", "records"}:
         for name, parameter in inspect.signature(getattr(Engine, question)).parameters.items():
-            if name in OPTIONS and parameter.default is not parameter.empty:
+            if name in NUMBERS and parameter.default is not parameter.empty:
                 assert parameter.default == OPTIONS[name].default, (question, name)
 
 

@@ -37,6 +37,11 @@ def test_the_table_of_limits_is_what_they_are():
         assert shown[limit.what][:2] == [f"{limit.default:,}", limit.beyond]
 
 
+def test_the_rules_on_what_a_row_means_are_those_of_the_code():
+    text = (ROOT / "docs" / "formats.md").read_text(encoding="utf-8")
+    assert text == script("generate").formats_page(text), "run python docs/generate.py"
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_every_link_to_a_file_leads_somewhere(page):
     for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text(encoding="utf-8")):

@@ -134,7 +134,7 @@ def test_users_are_solved_as_they_are_asked(shop, small_blocks, tmp_path, form):
 @pytest.mark.parametrize("form", READERS)
 def test_ids_that_are_text_stay_text(videos, tmp_path, form):
     videos.export_embeddings(tmp_path / f"v.{form}")
-    assert READERS[form](tmp_path / f"v.{form}")[0] == list(videos.current_build.items.ids)
+    assert READERS[form](tmp_path / f"v.{form}")[0] == list(videos.items.ids)
 
 
 def test_a_user_recorded_by_a_name_makes_all_ids_text(shop_copy, tmp_path):
@@ -170,7 +170,7 @@ def test_a_file_that_fails_half_way_leaves_the_former_one(shop, tmp_path, monkey
     def fails(*_):
         raise QkvError("half way")
 
-    monkeypatch.setattr("qkvsearch.rank.recommend.Recommender.embeddings", fails)
+    monkeypatch.setattr("qkvsearch.rank.recommender.Recommender.embeddings", fails)
     for form in READERS:
         with pytest.raises(QkvError, match="half way"):
             shop.export_embeddings(path.with_suffix(f".{form}"), of="users")

@@ -169,9 +169,6 @@ def test_equal_titles_are_nearest_to_each_other_by_text(shop):
     assert shop.similar(7, k=1)[0].id == 8
 
 
-# --- attend ---
-
-
 # --- builds ---
 
 

@@ -84,10 +84,9 @@ def ask_all(engine):
 
 def test_a_child_searches_while_another_thread_holds_any_lock(engine, monkeypatch):
     monkeypatch.setattr(turns, "LOST", 0.05)
-    build = engine.current_build
-    records = build.snapshot.records.database._committed
+    records = engine.current_build.snapshot.records.database._committed
     locks = [turns._state_lock, threads._lock, analysis._STEMMING]
-    locks += [engine._lock, build._map_lock, records._mutex]
+    locks += [engine._lock, engine._maps._lock, records._mutex]
     with held(one_blas_thread(), *locks[1:]):
         assert in_child(lambda: ask_all(engine)) == 0
     with held(query_lock()):

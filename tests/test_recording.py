@@ -49,6 +49,16 @@ def of(engine, user):
     return {row["id"]: row for row in engine.history(user)}
 
 
+def test_a_time_in_the_future_is_a_warning_and_what_is_dated_after_it_says_so(tmp_path, rated):
+    assert not rated.record("a", "gas stove", 4).notes
+    later = [*RATED["time"][:-1], 4_102_444_800]
+    with shop(tmp_path / "late", RATED.assign(time=later)) as late:
+        (warning,) = [line for line in late.info()["rows"] if "future" in line]
+        assert "row 4" in warning
+        assert "2100-01-01" in warning
+        assert "2100-01-01" in late.record("a", "gas stove", 4).notes[-1]
+
+
 # --- history ---
 
 

@@ -114,6 +114,12 @@ def test_the_last_word_may_be_unfinished(shop):
     assert (change["read"], change["kind"]) == ("guitar", "prefix")
 
 
+def test_a_comparison_on_a_column_of_texts_names_the_column_and_its_type(shop):
+    (note, *_) = shop.search("genre:<100").notes
+    assert "'genre' is text" in note
+    assert shop.search("year:>2100").notes[0] == "No item has year:>2100."
+
+
 def test_nothing_is_said_where_nothing_answers(shop):
     assert "too common" in shop.search("of the and").notes[0]
     assert shop.search('"no such phrase"').notes[-1] == 'No item has "no such phrase".'

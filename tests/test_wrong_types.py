@@ -2,7 +2,6 @@
 
 import datetime
 import decimal
-import inspect
 import math
 
 import numpy as np
@@ -180,9 +179,3 @@ def test_a_value_is_displayed_whatever_it_is():
     assert displayed(Unshown()) == "a value of type Unshown"
     assert displayed(10**5000) == "a value of type int"
     assert len(displayed("a" * 1000)) == 60
-
-
-def test_questions_of_an_engine_have_the_signature_and_help_of_the_open_build():
-    parameters = inspect.signature(Engine.search).parameters
-    assert list(parameters)[1:4] == ["query", "k", "heads"]
-    assert "Rank items" in inspect.getdoc(Engine.search)

@@ -25,7 +25,7 @@ from qkvsearch.cli.text_table import (
 )
 from qkvsearch.cli.wrapping import terminal_width, wrapped
 from qkvsearch.errors import quantity
-from qkvsearch.rank.options import OPTIONS
+from qkvsearch.rank.questions import OPTIONS, Question, options_of
 from qkvsearch.terminal import printable
 
 if TYPE_CHECKING:
@@ -73,25 +73,33 @@ def explain_option(text: str) -> Decorator:
     return click.option(OPTION, type=click.Choice(LEVELS), metavar="[full]", help=text)
 
 
-def question_option(name: str, *flags: str, **settings: Any) -> Decorator:
-    """Return the Click option of an entry of `OPTIONS`. flags: by default `--name`. settings:
-    arguments of `click.option` that replace those of the entry.
+def question_option(
+    name: str, *flags: str, of: type[Question] | None = None, **settings: Any
+) -> Decorator:
+    """Return the Click option of an option of a question. flags: by default `--name`. of: the
+    question, where `OPTIONS` has the option of another one. settings: arguments of `click.option`
+    that replace those that follow from the option.
     """
-    option = OPTIONS[name]
-    shared: dict[str, Any] = {"help": option.help, "default": option.default}
-    if option.kind is bool:
-        shared["is_flag"] = True
-    elif option.kind in (list, dict):
-        shared |= {"multiple": True, "help": f"{option.help.removesuffix('.')}; repeatable."}
-    elif option.choices:
-        shared |= {"type": click.Choice(option.choices), "show_default": True}
-    elif option.kind is str:
-        shared["default"] = "" if option.default == () else option.default
-    else:
-        in_range: Any = click.IntRange if option.kind is int else click.FloatRange
-        shared["type"] = in_range(option.minimum, option.maximum, min_open=option.is_open)
-    if not option.default:
-        del shared["default"]
+    option = OPTIONS[name] if of is None else options_of(of)[name]
+    shared: dict[str, Any] = {"help": option.help}
+    match option.kind:
+        case "flag":
+            shared["is_flag"] = True
+        case "ids" | "ratings":
+            shared |= {"multiple": True, "help": f"{option.help.removesuffix('.')}; repeatable."}
+        case "choice":
+            shared |= {"type": click.Choice(option.choices), "show_default": True}
+        case "whole":
+            least, most = option.minimum, option.maximum
+            shared["type"] = click.IntRange(
+                None if least is None else int(least), None if most is None else int(most)
+            )
+        case "number":
+            shared["type"] = click.FloatRange(
+                option.minimum, option.maximum, min_open=option.is_open
+            )
+    if option.default:
+        shared["default"] = option.default
     return click.option(*(flags or (f"--{name.replace('_', '-')}",)), name, **shared | settings)
 
 
@@ -99,7 +107,7 @@ fields_option = question_option("fields", metavar="NAMES", default="")
 offset_option = question_option("offset", metavar="N", default=0)
 
 
-where_option = click.option("--where", metavar="EXPR", help=OPTIONS["where"].help)
+where_option = question_option("where", metavar="EXPR")
 
 
 # The options that all rankings share, and the output options.
@@ -148,7 +156,9 @@ def explained_rows(ranking: Ranking, explain: str | None) -> list[dict[str, Any]
 
 
 def no_hits_notes(ranking: Ranking, options: dict[str, Any], nothing: str) -> list[str]:
-    """Return why there are no hits. nothing: the note where nothing could be ranked."""
+    """Return notes on why there are no hits. nothing: the note where nothing could be ranked, and
+    the ranking has no notes of its own.
+    """
     if ranking:
         return []
     if not ranking.n_candidates:

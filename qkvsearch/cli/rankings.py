@@ -33,7 +33,8 @@ from qkvsearch.cli.hits import (
 from qkvsearch.cli.render import Output
 from qkvsearch.cli.wrapping import terminal_width
 from qkvsearch.errors import quantity
-from qkvsearch.rank.options import OPTIONS, parse_ratings
+from qkvsearch.rank.options import parse_ratings
+from qkvsearch.rank.questions import RecommendQuestion
 from qkvsearch.terminal import in_one_line
 
 if TYPE_CHECKING:
@@ -118,9 +119,11 @@ def search(
     for id_, text in _texts(query, queries).items():
         ranking = engine.search(text, **options)
         notes = [*no_hits_notes(ranking, options, ""), *ranking.notes]
-        run.notes(f"{id_}: {note}" if queries else note for note in notes)
         rows = explained_rows(ranking, explain)
-        rows = [{"query": id_, **row} for row in rows] if queries else rows
+        if queries:
+            notes = [f"{id_}: {note}" for note in notes]
+            rows = [{"query": id_, **row} for row in rows]
+        run.notes(notes)
         # There may be many queries: keep no scores of all items.
         answers.append((id_, rows, replace(ranking, head=None)))
     _write_answers(answers, output, envelope, explain, is_batch=queries is not None)
@@ -132,7 +135,10 @@ def _texts(query: tuple[str, ...], queries: Path | None) -> dict[str, str]:
         from qkvsearch.tables.judgements import read_queries
 
         return read_queries(queries)
-    return {"": sys.stdin.read(QUERY.value + 1) if query == ("-",) else " ".join(query)}
+    if query == ("-",):
+        # One character more than is allowed: a longer text is refused, not cut.
+        return {"": sys.stdin.read(QUERY.value + 1)}
+    return {"": " ".join(query)}
 
 
 def _write_answers(
@@ -202,7 +208,7 @@ def _rated(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> dic
     help="Only items whose ids are in FILE, one per line (- is stdin).",
 )
 @question_option("model")
-@click.option("--heads", metavar="NAMES", help=OPTIONS["recommend_heads"].help)
+@question_option("heads", of=RecommendQuestion, metavar="NAMES")
 @question_option("recent", metavar="N")
 @question_option("damping", metavar="X", default=0.0, type=click.FloatRange(min=0))
 @question_option("diversity", metavar="X", default=0.0)

@@ -3,26 +3,44 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
-from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
 import numpy as np
 
 from qkvsearch._utils.forks import fork_lock
-from qkvsearch._utils.validation import check_id, check_whole
+from qkvsearch._utils.threads import one_blas_thread
+from qkvsearch._utils.validation import (
+    check_id,
+    check_names,
+    check_whole,
+    is_whole,
+    require,
+)
 from qkvsearch.engine.arguments import checked_arguments
-from qkvsearch.engine.open_build import OpenBuild
+from qkvsearch.engine.item_maps import ItemMaps
 from qkvsearch.errors import DamagedError, QkvError, quantity
-from qkvsearch.rank.candidates import head_names, id_list
-from qkvsearch.rank.options import check
+from qkvsearch.rank.loaded_build import LoadedBuild
+from qkvsearch.rank.options import head_names, id_list
+from qkvsearch.rank.questions import (
+    RecommendQuestion,
+    SearchQuestion,
+    SimilarQuestion,
+    check,
+    check_page,
+)
+from qkvsearch.rank.search import search
 from qkvsearch.store import Workspace
 from qkvsearch.store.segments import BUILDS_FOLDER
 
+# What only one method needs is imported by that method.
 if TYPE_CHECKING:
     from qkvsearch._utils.callbacks import Progress
+    from qkvsearch.engine.export_embeddings import ExportedEmbeddings
+    from qkvsearch.engine.projection import ItemMap
     from qkvsearch.engine.rows import ItemRows, UserRows
     from qkvsearch.evaluation.results import Evaluation
     from qkvsearch.evaluation.tuning import Trial, Tuning
@@ -31,16 +49,19 @@ if TYPE_CHECKING:
     from qkvsearch.learn.erase import Forgotten
     from qkvsearch.learn.learn_again import Learned
     from qkvsearch.learn.merge import Merged
-    from qkvsearch.learn.recording import Recording
     from qkvsearch.learn.repair import Repaired
+    from qkvsearch.rank.batch import Exported
     from qkvsearch.rank.listing import Listing
+    from qkvsearch.rank.ranking import Ranking
     from qkvsearch.rank.text_search import TextSearch
+    from qkvsearch.scores.fusion import Scores
     from qkvsearch.store import BuildEntry, Snapshot, StoredCatalog
     from qkvsearch.tables.columns import Columns
     from qkvsearch.tables.dataset import Source
     from qkvsearch.tables.ids import Id
     from qkvsearch.tables.judgements import Judgements, Queries
     from qkvsearch.tables.synonyms import Synonyms
+    from qkvsearch.text.encoded_text import AttentionMap
     from qkvsearch.where import Where
 
 log = logging.getLogger("qkvsearch.engine")
@@ -48,25 +69,6 @@ log = logging.getLogger("qkvsearch.engine")
 TRIALS, MINUTES = 27, 5.0
 P = ParamSpec("P")
 T = TypeVar("T")
-
-
-def _question(
-    question: Callable[Concatenate[OpenBuild, P], T],
-) -> Callable[Concatenate[Engine, P], T]:
-    """Return a method of `Engine` that answers from one build, whatever is published meanwhile."""
-    question = checked_arguments(question)
-
-    @wraps(question)
-    def ask(engine: Engine, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        build = engine.current_build
-        try:
-            return question(build, *args, **kwargs)
-        except DamagedError as error:
-            from qkvsearch.engine.info import explain_damage
-
-            raise explain_damage(error, build.snapshot) from None
-
-    return ask
 
 
 class Engine:
@@ -105,7 +107,10 @@ class Engine:
         notify: Callable[[str], None] | None = None,
     ) -> None:
         self.workspace = Workspace(path, wait=wait, notify=notify)
-        self._follows, self._lock = follow, fork_lock()
+        self._follows = follow
+        self._maps = ItemMaps()
+        # Held while another build is opened.
+        self._lock = fork_lock()
         # Whether a change is published that could not be opened: the next question opens it.
         self._must_open = False
         self._open()
@@ -113,22 +118,39 @@ class Engine:
     def _open(self) -> None:
         # Read first, so that a build that is published meanwhile is noticed next time.
         state = self.workspace.state()
-        self._build = OpenBuild(self.workspace)
+        self._build = LoadedBuild.open(self.workspace)
         self._state, self._must_open = state, False
 
     def _reopen(self) -> None:
-        """Switch to the newest build; running questions keep theirs."""
+        """Switch to the newest build. Running questions keep theirs, and the last one closes it."""
         with self._lock:
             self._open()
 
-    @property
-    def current_build(self) -> OpenBuild:
-        """The opened build that answers the next question."""
+    def _opened_build(self) -> LoadedBuild:
+        """Return the build that answers the next question."""
         if self._follows or self._must_open:
             with self._lock:
                 if self._must_open or self.workspace.state() != self._state:
                     self._open()
         return self._build
+
+    @property
+    def current_build(self) -> LoadedBuild:
+        """The build that answers the next question, with what is recorded now. Its files stay open
+        as long as somebody has it, whatever is published meanwhile.
+        """
+        return self._opened_build().for_question()
+
+    @contextmanager
+    def _question(self) -> Iterator[LoadedBuild]:
+        """Lend a build to one question. An error says what to do about damaged files."""
+        build = self.current_build
+        try:
+            yield build
+        except DamagedError as error:
+            from qkvsearch.engine.info import explain_damage
+
+            raise explain_damage(error, build.snapshot) from None
 
     def __enter__(self) -> Self:
         return self
@@ -143,56 +165,384 @@ class Engine:
     def __repr__(self) -> str:
         return f"<Engine {self.current_build.summary}>"
 
+    # Parts of the build that answers now. A change closes them: to go on with them after it, keep
+    # `current_build`.
+
     @property
     def snapshot(self) -> Snapshot:
         """The build's files."""
-        return self.current_build.snapshot
+        return self._opened_build().snapshot
 
     @property
     def catalog(self) -> StoredCatalog:
         """The catalog of the build."""
-        return self.current_build.catalog
+        return self._opened_build().catalog
 
     @property
     def models(self) -> StoredModels:
         """The models of the build."""
-        return self.current_build.models
+        return self._opened_build().models
 
     @property
     def texts(self) -> TextSearch:
         """The heads of a search."""
-        return self.current_build.texts
+        return self._opened_build().texts
 
     @property
     def n_items(self) -> int:
         """The number of items."""
-        return self.current_build.n_items
+        return self._opened_build().n_items
 
     @property
     def items(self) -> ItemRows:
         """The catalog: `items["m042"]` is a row as a dict, `items.to_frame()` all rows."""
-        return self.current_build.items
+        from qkvsearch.engine.rows import ItemRows
+
+        return ItemRows(self.current_build)
 
     @property
     def users(self) -> UserRows:
         """The users, including those recorded since the build, in the same way as `items`."""
-        return self.current_build.users
+        from qkvsearch.engine.rows import UserRows
 
-    # --- questions, which `open_build.OpenBuild` answers ---
+        return UserRows(self.current_build)
 
-    search = _question(OpenBuild.search)
-    head = _question(OpenBuild.head)
-    recommend = _question(OpenBuild.recommend)
-    recommend_all = _question(OpenBuild.recommend_all)
-    similar = _question(OpenBuild.similar)
-    show = _question(OpenBuild.show)
-    history = _question(OpenBuild.history)
-    records = _question(OpenBuild.records)
-    attend = _question(OpenBuild.attend)
-    encode = _question(OpenBuild.encode)
-    map = _question(OpenBuild.map)
-    export_embeddings = _question(OpenBuild.export_embeddings)
-    _facts = _question(OpenBuild.info)
+    # --- questions: each takes one build when it starts, and lets go of it when it ends ---
+
+    def search(
+        self,
+        query: str,
+        *,
+        k: int = 10,
+        heads: str | Iterable[str] | None = None,
+        user: Any = None,
+        strict_user: bool = False,
+        where: Where | None = None,
+        fields: str | Iterable[str] = (),
+        distinct: str | None = None,
+        offset: int = 0,
+        temperature: float | None = None,
+        prefix: bool = False,
+        facets: str | Iterable[str] = (),
+        snippet: bool = False,
+        explain: bool = False,
+        anyway: bool = False,
+    ) -> Ranking:
+        """Rank items for a text query.
+
+        A query may have operators: an item must match "a phrase", -word, field:word and word*;
+        word^2 counts twice. All other words rank the results. Nothing is a syntax error. An empty
+        query lists all items, the most popular first. A word that no item has is read as the word
+        that it may be a misspelling of; `corrections` and `notes` say so.
+
+        query: the text.
+        k, offset: the number of hits, after the first `offset`.
+        heads: "lexical", names of encoders, or "semantic" for all encoders; by default all heads.
+        user: their preferences are one more head, "collaborative". An unknown user has none, and
+            `notes` say so; with `strict_user` that is an `UnknownIdError`.
+        where: an SQL condition on columns.
+        fields: columns to show with each hit.
+        distinct: a column; only the best hit of each value of it, the whole cell, is listed, and
+            every item with an empty cell. Weights and facets are those of all items.
+        temperature: of the softmax; by default one standard deviation of the scores.
+        prefix: the user is still typing the last word.
+        facets: columns whose values are counted among all matching items.
+        snippet: add to each hit the passage of its longest text that answers best.
+        explain: add to each hit `matches`, the words of each column that the lexical head matches.
+        anyway: also rank items for a query that the catalog does not answer, which otherwise has
+            no hits.
+
+        An item that no head scores higher than the average item is no hit. The `notes` say what was
+        changed in the query or not read, and that nothing answers it. Raises `QkvError` for a head,
+        a user or `where` that cannot be used.
+        """
+        question = SearchQuestion(
+            query=query,
+            k=k,
+            offset=offset,
+            where=where,
+            fields=check_names("fields", fields),
+            distinct=distinct,
+            temperature=temperature,
+            heads=head_names(heads),
+            user=user,
+            strict_user=strict_user,
+            prefix=prefix,
+            facets=check_names("facets", facets),
+            snippet=snippet,
+            explain=explain,
+            anyway=anyway,
+        )
+        with self._question() as build:
+            return search(build, question)
+
+    @checked_arguments
+    def head(self, name: str, query: str) -> Scores | None:
+        """Return the scores of one head of a search; None where it knows no word of the query.
+        Raises `QkvError` for a name that is no head, and where the head's encoder is missing.
+        """
+        with self._question() as build:
+            return build.texts.head(name, query)
+
+    def recommend(
+        self,
+        *,
+        user: Any = None,
+        strict_user: bool = False,
+        likes: Id | Iterable[Id] = (),
+        ratings: Mapping[Id, float] | None = None,
+        without: Id | Iterable[Id] = (),
+        exclude: Id | Iterable[Id] = (),
+        k: int = 10,
+        where: Where | None = None,
+        only: Iterable[Id] | None = None,
+        seen: bool = False,
+        model: str = "preferences",
+        heads: str | Iterable[str] | None = None,
+        recent: int | None = None,
+        damping: float = 0.0,
+        diversity: float = 0.0,
+        fields: str | Iterable[str] = (),
+        distinct: str | None = None,
+        offset: int = 0,
+        temperature: float | None = None,
+        explain: bool = False,
+        because: int | None = None,
+    ) -> Ranking:
+        """Recommend items to a known user, to a new one by what they like, or by both together.
+
+        user: an id of the log or of the records. An unknown user gets the most popular items, by
+            the number of users who interacted with them, as `weak` hits, and `notes` say so; with
+            `strict_user` that is an `UnknownIdError`.
+        likes: items that the user likes.
+        ratings: ratings of items, or weights where the log has weights, as if recorded now.
+        without: leave these items out of the history.
+        exclude: do not recommend these items.
+        only: recommend only items with these ids.
+        seen: also recommend items of the history.
+        model: "preferences" predicts 1 for an item that the user has, and 0 for others; "next-item"
+            scores by the last state of a history that attends to itself, without such a scale.
+        heads: of preferences. "collaborative" scores by the user's embedding, solved exactly for
+            the history; "neighbours" by how much each item of the history speaks for an item. By
+            default their mean, in the shares that the build learned.
+        recent: an interaction counts half as much after `recent` later ones.
+        damping: how much popularity is subtracted.
+        diversity: from 0 to 1, how much hits should differ from those above.
+        explain: add `because` to each hit: what each item of the history adds to the score, and,
+            without an id, what damping, diversity and a constant add.
+        because: list at most this many items, and the others as one entry.
+
+        The other arguments are those of `search`. Where no interactions were learned from, items
+        with similar texts are recommended, and `notes` say so. Hits are `weak` if the history tells
+        too little, and `notes` say why. Raises `QkvError` for an argument that cannot be used.
+        """
+        from qkvsearch.rank.recommend import recommend
+
+        question = RecommendQuestion(
+            user=user,
+            strict_user=strict_user,
+            likes=id_list("likes", likes),
+            ratings=ratings,
+            without=id_list("without", without),
+            exclude=id_list("exclude", exclude),
+            only=None if only is None else id_list("only", only),
+            k=k,
+            offset=offset,
+            where=where,
+            fields=check_names("fields", fields),
+            distinct=distinct,
+            temperature=temperature,
+            seen=seen,
+            model=model,
+            heads=head_names(heads),
+            recent=recent,
+            damping=damping,
+            diversity=diversity,
+            explain=explain,
+            because=because,
+        )
+        with self._question() as build:
+            return recommend(build, question)
+
+    @checked_arguments
+    def recommend_all(
+        self,
+        path: str | Path,
+        *,
+        k: int = 10,
+        where: Where | None = None,
+        only: Iterable[Id] | None = None,
+        seen: bool = False,
+        model: str = "preferences",
+        heads: str | Iterable[str] | None = None,
+        recent: int | None = None,
+        damping: float = 0.0,
+        fields: str | Iterable[str] = (),
+        format: str | None = None,
+        raw: bool = False,
+        progress: Progress | None = None,
+    ) -> Exported:
+        """Write the recommendations for all users to a file. Return the number of users, and notes.
+
+        path: a .parquet, .csv or .jsonl file.
+        format: "parquet", "csv" or "jsonl", if the name of the file does not say it.
+        raw: in CSV, do not put an apostrophe before texts that a spreadsheet would run as formulas.
+        progress: called with the name of a step, the amount done and the total.
+
+        The other arguments are those of `recommend`. Raises `QkvError` for an argument that cannot
+        be used.
+        """
+        from qkvsearch.rank.recommend import recommend_all
+
+        question = RecommendQuestion(
+            k=k,
+            where=where,
+            only=None if only is None else id_list("only", only),
+            seen=seen,
+            model=model,
+            heads=head_names(heads),
+            recent=recent,
+            damping=damping,
+            fields=check_names("fields", fields),
+        )
+        with self._question() as build:
+            return recommend_all(build, question, Path(path), format, raw, progress)
+
+    def similar(
+        self,
+        items: Id | Iterable[Id],
+        *,
+        exclude: Id | Iterable[Id] = (),
+        k: int = 10,
+        where: Where | None = None,
+        fields: str | Iterable[str] = (),
+        distinct: str | None = None,
+        offset: int = 0,
+        temperature: float | None = None,
+    ) -> Ranking:
+        """Rank the neighbours of an item, by its users and its texts; of several items, by the mean
+        of their keys. These items and those in `exclude` are left out. The other arguments are
+        those of `search`. Raises `QkvError`.
+        """
+        from qkvsearch.rank.similar import similar
+
+        question = SimilarQuestion(
+            items=id_list("items", items),
+            exclude=id_list("exclude", exclude),
+            k=k,
+            offset=offset,
+            where=where,
+            fields=check_names("fields", fields),
+            distinct=distinct,
+            temperature=temperature,
+        )
+        with self._question() as build:
+            return similar(build, question)
+
+    def show(self, item: Any) -> dict[str, Any]:
+        """Return one item by id or title: all its columns, and `users`, the number of users who
+        interacted with it. Raises `UnknownIdError`.
+        """
+        from qkvsearch.engine.rows import item_card
+
+        check_id("item", item)
+        with self._question() as build:
+            return item_card(build.histories, build.catalog.titles.item_position(item))
+
+    def history(self, user: Any, *, k: int | None = None, offset: int = 0) -> Listing:
+        """Return a user's interactions, the latest first: each item with its rating, time and
+        confidence, and whether it was recorded since the build. The notes name recorded items that
+        are not in the catalog. The listing has `k` rows, all by default, from row `offset` on.
+        Raises `UnknownIdError`.
+        """
+        from qkvsearch.learn.recording import history_rows
+
+        check_page(k, offset)
+        with self._question() as build:
+            return history_rows(build.histories, user).page(k, offset)
+
+    def records(self, user: Any = None, *, k: int | None = None, offset: int = 0) -> Listing:
+        """Return the recorded interactions of all users or of one, the last first: each with its
+        `number`, the `batch` that one `undo_record` removes, and whether the build has `learned`
+        from it. The listing has `k` rows, all by default, from row `offset` on. Raises
+        `UnknownIdError`.
+        """
+        from qkvsearch.learn.recording import record_rows
+
+        check_page(k, offset)
+        if user is not None:
+            check_id("user", user)
+        with self._question() as build:
+            return record_rows(build.snapshot, user, k, offset)
+
+    @checked_arguments
+    def attend(
+        self, text: str, mask: str = "none", layer: int | None = None, head: int | None = None
+    ) -> AttentionMap:
+        """Return the attention of a text to itself: of a transformer, or of its words' vectors.
+
+        mask: "none", "padding" or "causal". layer, head: counted from 0; by default the last layer,
+        and the mean of all heads. Raises `QkvError` where the encoder has no layers.
+        """
+        for name, index in (("layer", layer), ("head", head)):
+            require(index is None or is_whole(index), name, index, "a whole number")
+        with self._question() as build:
+            encoder = build.models.encoder(build.models.main_head)
+            return encoder.attend(text, mask).map(layer, head)
+
+    @checked_arguments
+    def encode(self, texts: str | Iterable[str], *, head: str | None = None) -> np.ndarray:
+        """Return the embeddings of texts by the encoder of a dense head, by default the main one:
+        float32 (n, d), rows of length 1, or zeros for a text without a known word. Raises
+        `QkvError`.
+        """
+        from qkvsearch.engine.export_embeddings import dense_head
+
+        with self._question() as build:
+            encoder = build.models.encoder(dense_head(build.models, head))
+            return encoder.encode_many(check_names("texts", texts))
+
+    @checked_arguments
+    @one_blas_thread()
+    def map(
+        self, head: str | None = None, *, query: str | None = None, user: Any = None, k: int = 10
+    ) -> ItemMap:
+        """Return the items in two dimensions, by the keys of a dense head, by default the main one,
+        or with "collaborative" by the embeddings learned from interactions. A `query` or a `user`
+        is placed among them, with its `k` best items by this head. Raises `QkvError`.
+        """
+        from qkvsearch.engine.projection import with_query, with_user
+
+        check(k=k)
+        if query is not None and user is not None:
+            raise QkvError("a map has the place of one: leave out `query` or `user`")
+        with self._question() as build:
+            item_map = self._maps.of(build, head)
+            if query is not None:
+                return with_query(item_map, build, query, k)
+            if user is not None:
+                return with_user(item_map, build, user, k)
+            return item_map
+
+    @checked_arguments
+    def export_embeddings(
+        self,
+        path: str | Path,
+        *,
+        of: str = "items",
+        head: str | None = None,
+        progress: Progress | None = None,
+    ) -> ExportedEmbeddings:
+        """Write embeddings and ids to a .safetensors, .parquet or .npz file, atomically.
+
+        of: "items" for the keys of a dense `head`, by default the main one, or with "collaborative"
+        for the item embeddings learned from interactions; "users" for the user embeddings, solved
+        from their current histories. Raises `QkvError`.
+        """
+        from qkvsearch.engine.export_embeddings import export_embeddings
+
+        with self._question() as build:
+            return export_embeddings(build.recommender, Path(path), of, head, progress)
 
     @checked_arguments
     def info(self, *, verify: bool = False) -> dict[str, Any]:
@@ -201,10 +551,13 @@ class Engine:
         verify: compare every file of the workspace, previous builds included, with its checksum.
         Raises `DamagedError`, which lists the damaged files, and says what to do.
         """
+        from qkvsearch.engine.info import build_facts
         from qkvsearch.engine.info import verify as verify_files
 
         checked = {"checksums": verify_files(self.workspace)} if verify else {}
-        return {**self._facts(), **checked}
+        with self._question() as build:
+            facts = build_facts(build.snapshot)
+        return {"workspace": str(self.workspace.path), **facts, **checked}
 
     @checked_arguments
     def builds(self) -> Listing:
@@ -231,7 +584,10 @@ class Engine:
         stay when the workspace is built again. Raises `UnknownIdError` for an item that is not in
         the catalog, and `QkvError` for a rating or a weight that cannot be used.
         """
-        return self._recording().record([(user, item, rating, weight)])
+        from qkvsearch.learn.recording import Recording
+
+        build = self.current_build
+        return Recording(self.workspace, build.histories).record([(user, item, rating, weight)])
 
     @checked_arguments
     def record_many(
@@ -244,8 +600,10 @@ class Engine:
         content that is recorded already.
         """
         from qkvsearch.learn.record_file import record_file
+        from qkvsearch.learn.recording import Recording
 
-        return record_file(self._recording(), source, columns, again)
+        build = self.current_build
+        return record_file(Recording(self.workspace, build.histories), source, columns, again)
 
     @checked_arguments
     def undo_record(self, batch: int | None = None) -> Listing:
@@ -254,18 +612,18 @@ class Engine:
         deletes the one before. Raises `QkvError` if there is none, or if the build has learned from
         it.
         """
-        return self._recording().undo(batch)
-
-    def _recording(self) -> Recording:
         from qkvsearch.learn.recording import Recording
 
-        return Recording(self.workspace, self.current_build.histories)
+        build = self.current_build
+        return Recording(self.workspace, build.histories).undo(batch)
 
     @checked_arguments
     def add(
         self, items: Source, columns: Columns | None = None, *, progress: Progress | None = None
     ) -> Revision:
-        """Add or replace the items of a file or frame without a rebuild. Raises `QkvError`."""
+        """Add the items of a file or frame without a rebuild. They replace items with the same
+        ids. Raises `QkvError`.
+        """
         from qkvsearch.learn.add import add_items
 
         return self._changed(add_items, items, columns, progress)
@@ -366,8 +724,12 @@ class Engine:
         """
         from qkvsearch.evaluation.search_protocol import evaluate_heads
 
-        names, build = head_names(heads), self.current_build
-        return evaluate_heads(build.search, queries, qrels, names, build.items.ids, progress)
+        build, names = self.current_build, head_names(heads)
+
+        def ask(query: str, *, k: int, heads: list[str] | None) -> Ranking:
+            return search(build, SearchQuestion(query=query, k=k, heads=heads))
+
+        return evaluate_heads(ask, queries, qrels, names, build.catalog.ids("items"), progress)
 
     @checked_arguments
     def evaluate_recommend(

@@ -18,8 +18,8 @@ from qkvsearch.engines.milvus.remote_rows import BLOCK, RemoteRows
 from qkvsearch.errors import QkvError, quantity, suggest
 from qkvsearch.heads.stored_models import StoredModels
 from qkvsearch.models.preferences import COLLABORATIVE
-from qkvsearch.rank.recommend import Recommender
-from qkvsearch.tables.ids import id_text
+from qkvsearch.rank.recommender import Recommender
+from qkvsearch.tables.ids import Ids, id_text
 from qkvsearch.tables.writers import require_pyarrow
 
 ITEMS, USERS = KINDS = ("items", "users")
@@ -83,36 +83,49 @@ def export_embeddings(
 def _table(
     recommender: Recommender, of: str, head: str | None, progress: Progress | None
 ) -> EmbeddingTable:
-    """Return a dense head's keys, or learned embeddings of items or users. Raises `QkvError`."""
-    models = recommender.models
+    """Return the keys of a dense head, or the embeddings of items or users that were learned from
+    interactions. Raises `QkvError` where there are none.
+    """
     if of not in KINDS:
         raise QkvError(f"`of` is {' or '.join(KINDS)}, not {of!r}{suggest(of, list(KINDS))}")
     if of == USERS:
-        if head not in (None, COLLABORATIVE):
-            raise QkvError(
-                f"`head`: users have no embedding by {head!r}, only one by {COLLABORATIVE}"
-            )
-        head, users = COLLABORATIVE, recommender.histories
-        ids, n = users.ids, len(users.ids)
-        vectors = scratch_array((n, recommender.factors.item_embeddings.shape[1]), np.float32)
-        for start, stop in users.blocks():
-            histories = [users.at(row) for row in range(start, stop)]
-            vectors[start:stop] = recommender.embeddings(histories)
-            if progress is not None:
-                progress("solving embeddings", stop, n)
+        return _users(recommender, head, progress)
+    return _items(recommender, head, progress)
+
+
+def _users(recommender: Recommender, head: str | None, progress: Progress | None) -> EmbeddingTable:
+    """Solve for the users' embeddings, block by block."""
+    if head not in (None, COLLABORATIVE):
+        raise QkvError(f"`head`: users have no embedding by {head!r}, only one by {COLLABORATIVE}")
+    users = recommender.histories
+    shape = (len(users), recommender.factors.item_embeddings.shape[1])
+    vectors = scratch_array(shape, np.float32)
+    for start, stop in users.blocks():
+        histories = [users.at(row) for row in range(start, stop)]
+        vectors[start:stop] = recommender.embeddings(histories)
+        if progress is not None:
+            progress("solving embeddings", stop, len(users))
+    return EmbeddingTable(USERS, COLLABORATIVE, _plain_ids(users.ids), vectors)
+
+
+def _items(recommender: Recommender, head: str | None, progress: Progress | None) -> EmbeddingTable:
+    """Read the items' keys in a dense head, or their embeddings."""
+    if head == COLLABORATIVE:
+        keys: Any = recommender.factors.item_embeddings
     else:
-        ids = recommender.catalog.ids("items")
-        if head == COLLABORATIVE:
-            keys: Any = recommender.factors.item_embeddings
-        else:
-            head = dense_head(models, head)
-            keys = models.dense_keys(head).vectors
-        vectors = keys if isinstance(keys, np.ndarray) else _fetched(keys, progress)
-        vectors = np.ascontiguousarray(vectors, dtype=np.float32)
+        head = dense_head(recommender.models, head)
+        keys = recommender.models.dense_keys(head).vectors
+    vectors = keys if isinstance(keys, np.ndarray) else _fetched(keys, progress)
+    vectors = np.ascontiguousarray(vectors, dtype=np.float32)
+    return EmbeddingTable(ITEMS, head, _plain_ids(recommender.catalog.ids("items")), vectors)
+
+
+def _plain_ids(ids: Ids) -> list[Any]:
+    """Return ids that are all numbers, or all texts."""
     plain = list(ids)
-    if not all(isinstance(id_, int) for id_ in plain):
-        plain = list(map(id_text, plain))
-    return EmbeddingTable(of, head, plain, vectors)
+    if all(isinstance(id_, int) for id_ in plain):
+        return plain
+    return [id_text(id_) for id_ in plain]
 
 
 def _fetched(keys: RemoteRows, progress: Progress | None) -> np.ndarray:

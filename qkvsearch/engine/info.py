@@ -6,7 +6,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
-from qkvsearch.errors import DamagedError, WorkspaceError
+from qkvsearch.errors import Count, DamagedError, WorkspaceError
 from qkvsearch.heads.component import LANGUAGE, RECOMMEND_HEADS
 from qkvsearch.heads.dense import damaged_keys
 from qkvsearch.heads.stored_log import LOG_ROWS
@@ -24,6 +24,13 @@ ADVICE = "run qkvsearch repair"
 def build_facts(snapshot: Snapshot) -> dict[str, Any]:
     """Return the facts by the names that `info` shows."""
     facts, catalog = snapshot.facts, snapshot.catalog
+    # Facts that most builds do not have.
+    rare = {}
+    remote = RemoteCollection.of(facts)
+    if remote is not None:
+        rare["keys"] = remote.uri
+    if "column_weights" in facts:
+        rare["column_weights"] = facts["column_weights"]
     return {
         "built": snapshot.created,
         "items": facts["n_items"],
@@ -39,8 +46,7 @@ def build_facts(snapshot: Snapshot) -> dict[str, Any]:
         "language_chosen": facts.get("language_chosen"),
         "head_weights": facts["head_weights"],
         "recommend_heads": facts.get(RECOMMEND_HEADS),
-        **({"keys": remote.uri} if (remote := RemoteCollection.of(facts)) is not None else {}),
-        **({"column_weights": facts["column_weights"]} if "column_weights" in facts else {}),
+        **rare,
         "texts_cut": facts.get("texts_cut"),
         "columns": _columns(facts["columns"], catalog),
         "interaction_columns": facts.get("interaction_columns", []),
@@ -64,7 +70,9 @@ def _columns(records: list[dict[str, Any]], catalog: StoredCatalog) -> list[dict
 
 
 def build_rows(workspace: Workspace) -> Listing:
-    """List the builds, the latest first; notes name damaged ones. Raises `WorkspaceError`."""
+    """List the builds, the latest first, each with the `megabytes` that it added on disk. The notes
+    name damaged builds. Raises `WorkspaceError`.
+    """
     with closing(workspace.open()) as build:
         current = build.name
     rows, notes = [], []
@@ -101,7 +109,7 @@ def _added(folder: Path, counted: set[tuple[int, int]]) -> float:
 
 
 def explain_damage(error: DamagedError, build: Snapshot) -> WorkspaceError:
-    """Return the error with what to do, or say that the build was removed."""
+    """Return the error with advice. Where the build was removed, the error says that instead."""
     if not build.segments[-1].folder.is_dir():
         return WorkspaceError(
             f"{build.workspace}: the opened build, {build.name}, was removed; forget removes every "
@@ -111,14 +119,17 @@ def explain_damage(error: DamagedError, build: Snapshot) -> WorkspaceError:
 
 
 def verify(workspace: Workspace) -> str:
-    """Compare every file with its checksum. Raises one `DamagedError` for all damaged files."""
+    """Compare every file with its checksum, and return a sentence. Raises one `DamagedError` for
+    all damaged files.
+    """
     path, damaged = workspace.path, workspace.damaged_files()
     with suppress(WorkspaceError), closing(workspace.open()) as build:
         damaged += damaged_keys(build)
     if not damaged:
         return "all files are undamaged"
     names = [f"{Path(error.file).relative_to(path)} ({error.what})" for error in damaged]
-    files = "1 file is" if len(damaged) == 1 else f"{len(damaged)} files are"
-    more = f", and {len(names) - MAX_NAMED:,} more" if len(names) > MAX_NAMED else ""
-    what = f"{files} damaged: {', '.join(names[:MAX_NAMED])}{more}"
-    raise DamagedError(path, what, ADVICE)
+    named = ", ".join(names[:MAX_NAMED])
+    if len(names) > MAX_NAMED:
+        named += f", and {len(names) - MAX_NAMED:,} more"
+    n = Count(len(damaged))
+    raise DamagedError(path, f"{n} {n:file is|files are} damaged: {named}", ADVICE)

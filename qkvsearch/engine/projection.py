@@ -20,10 +20,9 @@ from qkvsearch.heads.dense_keys import DenseKeys, ItemKeys
 from qkvsearch.heads.stored_models import StoredModels
 from qkvsearch.imports import leaving_no_trace
 from qkvsearch.models.preferences import COLLABORATIVE
-from qkvsearch.rank.candidates import ranked
-from qkvsearch.rank.ranking import Ranking
-from qkvsearch.rank.recommend import Recommender
-from qkvsearch.rank.text_search import TextSearch
+from qkvsearch.rank.loaded_build import LoadedBuild
+from qkvsearch.rank.ranking import Ranking, rank
+from qkvsearch.rank.recommender import Recommender
 from qkvsearch.scores.approximate import Filter, score_candidates
 from qkvsearch.store.checksums import read_checksummed, write_checksummed
 from qkvsearch.text.labelled import LabelledVectors
@@ -61,14 +60,13 @@ class MapLabel(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class MapPoint:
-    """A query or a user on a map.
+    """A query or a user on a map."""
 
-    position: (2,). hits: its k best items of all by the head of the map. hit_positions: (k, 2),
-    also for items that are not drawn.
-    """
-
+    # (2,)
     position: np.ndarray
+    # The k best of all items by the head of the map.
     hits: Ranking
+    # (k, 2), also for items that are not drawn.
     hit_positions: np.ndarray
 
 
@@ -77,20 +75,23 @@ class ItemMap:
     """The items in two dimensions, so that neighbours in one dense head are neighbours here
     (t-SNE, van der Maaten and Hinton 2008, by scikit-learn, with a fixed seed).
 
-    items: int64 (n,), the rows of the items that are drawn. positions: float32 (n, 2), divided by
-    the largest coordinate. neighbours_kept: of the ten items most similar to an item, the share
-    that is among its ten nearest here. labels: words of clusters. Distances between clusters and
-    the axes mean little. notes: how many items are not drawn. point: the query or user that the
-    map was requested for.
+    Distances between clusters mean little, and so do the axes.
     """
 
     head: str
+    # The rows of the items that are drawn, int64 (n,).
     items: np.ndarray
+    # float32 (n, 2), divided by the largest coordinate.
     positions: np.ndarray
+    # Of the ten items most similar to an item, the share that is among its ten nearest here.
     neighbours_kept: float
+    # The words of clusters.
     labels: Sequence[MapLabel]
+    # How many items are not drawn.
     notes: Sequence[str]
+    # The drawn items' keys in the head, at length 1, float32 (n, d).
     keys: np.ndarray = field(repr=False)
+    # The query or the user that the map was asked for.
     point: MapPoint | None = None
 
     def __repr__(self) -> str:
@@ -156,12 +157,12 @@ def _keys(recommender: Recommender, head: str) -> ItemKeys[Any]:
 
 def _drawn(keys: np.ndarray | RemoteRows) -> tuple[np.ndarray, list[str]]:
     """Return the row numbers to draw, ascending, and notes on those left out."""
-    notes = []
-    if isinstance(keys, RemoteRows) and len(keys) > MAX_DRAWN:  # all would have to be read
+    if isinstance(keys, RemoteRows) and len(keys) > MAX_DRAWN:
+        # To see which of them are zeros, all would have to be read.
         drawn = np.random.default_rng(SEED).choice(len(keys), MAX_DRAWN, replace=False)
-        notes.append(SAMPLE_NOTE.format(MAX_DRAWN, len(keys)))
-        return np.sort(drawn), notes
+        return np.sort(drawn), [SAMPLE_NOTE.format(MAX_DRAWN, len(keys))]
     rows = np.flatnonzero(keys[:].any(axis=1))
+    notes = []
     if len(rows) < len(keys):
         n_unknown = len(keys) - len(rows)
         notes.append(
@@ -225,6 +226,7 @@ def _embedded(keys: np.ndarray) -> np.ndarray:
 
     tsne = TSNE(
         perplexity=min(PERPLEXITY, (n - 1) / 3),
+        # There is no second principal component of one number.
         init="pca" if keys.shape[1] > 1 else "random",
         max_iter=ITERATIONS,
         angle=ANGLE,
@@ -294,40 +296,37 @@ def _labels(
     return labels
 
 
-def with_query(base: ItemMap, texts: TextSearch, query: str, k: int) -> ItemMap:
-    """Return the map with a text. Raises `QkvError` for the collaborative head, which has none."""
+def with_query(base: ItemMap, build: LoadedBuild, query: str, k: int) -> ItemMap:
+    """Return the map with the position of a text. Raises `QkvError` for the collaborative head,
+    which places no texts.
+    """
     if base.head == COLLABORATIVE:
         raise QkvError(f"`query`: {COLLABORATIVE} embeddings have no texts; choose another `head`")
+    texts = build.texts
     parts = texts.vectors(texts.reader.read(query)).of_head(base.head)
-    return _with_point(base, texts, parts, texts.models.dense_keys(base.head), k)
+    return _with_point(base, build, parts, build.models.dense_keys(base.head), k)
 
 
-def with_user(
-    base: ItemMap, texts: TextSearch, recommender: Recommender, user: object, k: int
-) -> ItemMap:
+def with_user(base: ItemMap, build: LoadedBuild, user: object, k: int) -> ItemMap:
     """Return the map with the position of a user: their embedding, or for a head of texts the mean
     of their history's keys, weighted by confidence. Raises `UnknownIdError`.
     """
-    history = recommender.histories.of(user)
+    history = build.histories.of(user)
     if base.head == COLLABORATIVE:
-        parts = recommender.embedding(history)
+        parts = build.recommender.embedding(history)
     else:
-        parts = recommender.mean_text(history, base.head)
-    keys = _keys(recommender, base.head)
-    return _with_point(base, texts, parts, keys, k)
+        parts = build.recommender.mean_text(history, base.head)
+    return _with_point(base, build, parts, _keys(build.recommender, base.head), k)
 
 
 def _with_point(
-    base: ItemMap,
-    texts: TextSearch,
-    parts: LabelledVectors,
-    keys: ItemKeys[Any],
-    k: int,
+    base: ItemMap, build: LoadedBuild, parts: LabelledVectors, keys: ItemKeys[Any], k: int
 ) -> ItemMap:
+    """Return the map with a point at the sum of `parts`, and the k items that are nearest to it."""
     if not parts.vectors.any():
         return replace(base, notes=[*base.notes, f"{base.head} knows nothing about it."])
     head = score_candidates(keys.head(base.head, parts), Filter(k=k))
-    hits = ranked(head, texts.catalog.names, k, None, np.ones(texts.models.n_items, dtype=bool))
+    hits = replace(rank(head, build.catalog.names, k=k), source=build)
     (position,) = base.project(parts.total)
     hit_positions = base.project(keys.vectors[hits.positions])
     return replace(base, point=MapPoint(position, hits, hit_positions))

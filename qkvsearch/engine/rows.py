@@ -5,9 +5,9 @@ from __future__ import annotations
 import builtins
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -23,10 +23,11 @@ from qkvsearch.rank.facets import Facets
 from qkvsearch.rank.facets import facets as count_values
 from qkvsearch.rank.item_users import ItemUsers
 from qkvsearch.rank.listing import Listing, is_in_every_row, item_rows, own_columns, page_of
+from qkvsearch.rank.loaded_build import LoadedBuild
 from qkvsearch.store import StoredCatalog
 from qkvsearch.tables.catalog_columns import StoredColumn
+from qkvsearch.tables.column_types import type_named
 from qkvsearch.tables.columns import NUMBERS, named, words_of
-from qkvsearch.tables.columns.facts import LIST_SEPARATOR
 from qkvsearch.tables.ids import Id, Ids, id_text
 from qkvsearch.where import Where
 
@@ -43,8 +44,6 @@ MAX_COLUMNS = 6
 # The items of the sample that is read first.
 SAMPLE_SIZE = 200
 ADDRESS = re.compile(r"\w+://|www\.|/|[^\s@]+@[^\s@]+\.")
-# The kinds of columns that are counted, the most informative first.
-KINDS = ("list", "text", "number", "date", "yes/no")
 # Words in the name of a date column that mean when an item appeared.
 APPEARED = set(
     "added arrived available created issued launched listed posted premiere premiered published "
@@ -55,10 +54,16 @@ APPEARED = set(
 
 
 class RowsById(ABC):
-    """A read-only mapping from ids, in the order of their rows, to rows as dicts."""
+    """A read-only mapping from ids, in the order of their rows, to rows as dicts.
+
+    The files of the build stay open as long as the mapping is there.
+    """
 
     ids: Ids
     kind: ClassVar[str]
+
+    def __init__(self, build: LoadedBuild) -> None:
+        self.build = build
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -87,21 +92,15 @@ class RowsById(ABC):
         return f"<{quantity(len(self), self.kind.removesuffix('s'))}>"
 
 
-@dataclass(eq=False, repr=False)
 class ItemRows(RowsById):
     """The catalog. A unique title finds an item as its id does."""
 
-    histories: Histories
     kind: ClassVar = "items"
 
     @property
     def catalog(self) -> StoredCatalog:
         """The stored catalog."""
-        return self.histories.catalog
-
-    @property
-    def _n_items(self) -> int:
-        return self.histories.models.n_items
+        return self.build.catalog
 
     @cached_property
     def ids(self) -> Ids:  # type: ignore[override]
@@ -132,8 +131,10 @@ class ItemRows(RowsById):
         their ids. Raises `QkvError`.
         """
         columns = own_columns(self.catalog, fields)
-        rows = np.flatnonzero(candidates(self.catalog, self._n_items, where))
-        rows, notes = (rows, []) if sort is None else sorted_rows(self.histories, rows, sort)
+        rows = np.flatnonzero(candidates(self.catalog, self.build.n_items, where))
+        notes: builtins.list[str] = []
+        if sort is not None:
+            rows, notes = sorted_rows(self.build.histories, rows, sort)
         return replace(
             item_rows(self.catalog, page_of(rows, k, offset), columns),
             total=len(rows),
@@ -142,9 +143,12 @@ class ItemRows(RowsById):
         )
 
     def facets(self, columns: str | Iterable[str], *, where: Where | None = None) -> Facets:
-        """Count the values of columns among the items where `where` holds. Raises `QkvError`."""
+        """Count the items for which `where` holds by the values of these columns, as the facets of
+        a search do. Raises `QkvError`.
+        """
         counted = own_columns(self.catalog, columns, "columns")
-        return count_values(self.catalog, counted, candidates(self.catalog, self._n_items, where))
+        mask = candidates(self.catalog, self.build.n_items, where)
+        return count_values(self.catalog, counted, mask)
 
     def facet_columns(self) -> builtins.list[str]:
         """Return the columns that are worth counting, the best first, at most 6.
@@ -154,22 +158,23 @@ class ItemRows(RowsById):
         none is an address or longer than 40 characters. Then come numbers that are not codes,
         dates, and yes/no. Among equals, columns with fewer blank cells come first.
         """
-        catalog, ranked = self.catalog, []
+        catalog = self.catalog
+        ranked = []
         for index, column in enumerate(catalog.catalog_columns):
             if column.stored in ("id", "title") or column.role in ("id", "title"):
                 continue
-            if column.type in ("list", "text") and _has_long_values(catalog, column):
+            if type_named(column.type).is_text and _has_long_values(catalog, column):
                 continue
             cells = catalog.values.cells(column.stored)
             counts = cells.counts(np.ones(len(cells.codes), dtype=bool))
             if len(counts) > 1 and _is_worth_counting(column, counts):
-                rank = KINDS.index(column.type), -sum(counts.values()), index
+                rank = type_named(column.type).facet_rank, -sum(counts.values()), index
                 ranked.append((rank, column.name))
         return [name for _, name in sorted(ranked)[:MAX_COLUMNS]]
 
     def address_columns(self) -> builtins.list[dict[str, str]]:
-        """Return the columns of web addresses: `name`, `type`, and `display`, "image" for the first
-        column of images, "link" for pages.
+        """Return the columns of web addresses: `name`, `type` and how pages show it, and `display`,
+        "image" for the first column of images, "link" for pages.
         """
         return address_columns(self.catalog)
 
@@ -186,17 +191,26 @@ class ItemRows(RowsById):
         columns = self.catalog.catalog_columns
         dates = [column.name for column in columns if column.type == "date"]
         times = named("time", dates)
-        matching = [name for name in dates if name in times or APPEARED & set(words_of(name))]
-        years = [c.name for c in columns if c.type == "number" and "year" in words_of(c.name)]
-        return next(iter([*matching, *(dates if len(dates) == 1 else []), *years]), None)
+        for name in dates:
+            if name in times or APPEARED & set(words_of(name)):
+                return name
+        if len(dates) == 1:
+            return dates[0]
+        for column in columns:
+            if column.type == "number" and "year" in words_of(column.name):
+                return column.name
+        return None
 
 
-@dataclass(eq=False, repr=False)
 class UserRows(RowsById):
     """The users of the build, then those recorded since, with their numbers of interactions."""
 
-    histories: Histories
     kind: ClassVar = "users"
+
+    @property
+    def histories(self) -> Histories:
+        """The histories of the users."""
+        return self.build.histories
 
     @cached_property
     def ids(self) -> Ids:  # type: ignore[override]
@@ -235,15 +249,23 @@ def item_card(histories: Histories, position: int) -> dict[str, Any]:
     catalog = histories.catalog
     shown = [column for column in catalog.catalog_columns if not is_in_every_row(column)]
     (row,) = item_rows(catalog, np.array([position]), shown)
-    varying = map(catalog.catalog_columns.stored_as, catalog.varying)
-    columns = [column for column in varying if column.type in ("number", "date")]
+    row |= _variants(catalog, position)
+    row["users"] = ItemUsers.of(histories, [position]).n_having(position)
+    return row
+
+
+def _variants(catalog: StoredCatalog, position: int) -> dict[str, str]:
+    """Return the numbers and dates of which an item has several, by a name for the card."""
+    varying = [catalog.catalog_columns.stored_as(name) for name in catalog.varying]
+    columns = [column for column in varying if type_named(column.type).is_ordered]
     variants = catalog.variants([column.stored for column in columns])
-    of_item = [cells for at, *cells in variants if at == position]
-    for column, *cells in zip(columns, *of_item, strict=True) if of_item else ():
-        values = sorted({cell for cell in cells if cell is not None})
+    of_item = [cells for item, *cells in variants if item == position]
+    listed = {}
+    for number, column in enumerate(columns):
+        values = {cells[number] for cells in of_item if cells[number] is not None}
         if len(values) > 1:
-            row[f"{column.name} of variants"] = ", ".join(map(id_text, values))
-    return {**row, "users": ItemUsers.of(histories, [position]).n_having(position)}
+            listed[f"{column.name} of variants"] = ", ".join(map(id_text, sorted(values)))
+    return listed
 
 
 # --- sorting, and columns worth counting ---
@@ -257,38 +279,57 @@ def sorted_rows(histories: Histories, rows: np.ndarray, sort: str) -> tuple[np.n
     columns = histories.catalog.catalog_columns
     if sort == USERS:
         counts = histories.user_counts[rows]
-        notes = [] if counts.any() else ["`sort`: there are no interactions with these items."]
+        notes = []
+        if not counts.any():
+            notes.append("`sort`: there are no interactions with these items.")
         return rows[np.argsort(-counts, kind="stable")], notes
+    # A column may be named "-price".
     is_descending = sort.startswith("-") and not columns.has(sort)
-    name = sort[is_descending:]
+    name = sort.removeprefix("-") if is_descending else sort
     if not columns.has(name):
         near = suggest(name, [*columns.names, USERS])
         raise QkvError(
             f"`sort`: no column {name!r}{near} (columns: {listed_names(columns.names)}; or {USERS})"
         )
     cells = histories.catalog.values.cells(columns.find(name).stored)
-    keys = {
-        code: (isinstance(cell, str), fold(cell) if isinstance(cell, str) else cell)
-        for code, cell in enumerate(cells.distinct)
-        if cell is not None
-    }
-    key_ranks = {key: rank for rank, key in enumerate(sorted(set(keys.values())))}
-    ranks = np.full(len(cells.distinct), len(key_ranks))
-    for code, key in keys.items():
-        ranks[code] = len(key_ranks) - 1 - key_ranks[key] if is_descending else key_ranks[key]
+    ranks = _ranks(cells.distinct, is_descending)
     return rows[np.argsort(ranks[cells.codes[rows]], kind="stable")], []
+
+
+def _ranks(cells: Sequence[Any], is_descending: bool) -> np.ndarray:
+    """Return the place of each cell in their order, int64 (n,), with empty cells last.
+
+    Numbers come before texts. Texts that differ in case alone are equal.
+
+    >>> _ranks(["b", 10, None, "A", "a"], is_descending=False).tolist()
+    [2, 0, 3, 1, 1]
+    """
+    keys: dict[int, tuple[bool, Any]] = {}
+    for code, cell in enumerate(cells):
+        if isinstance(cell, str):
+            keys[code] = True, fold(cell)
+        elif cell is not None:
+            keys[code] = False, cell
+    in_order = sorted(set(keys.values()), reverse=is_descending)
+    rank_of = {key: rank for rank, key in enumerate(in_order)}
+    ranks = np.full(len(cells), len(rank_of))
+    for code, key in keys.items():
+        ranks[code] = rank_of[key]
+    return ranks
 
 
 def _has_long_values(catalog: StoredCatalog, column: StoredColumn) -> bool:
     """Return True if a sample of the items has long values: reading all would be slow."""
     n_items = len(catalog.ids("items"))
     rows = np.unique(np.linspace(0, n_items - 1, min(n_items, SAMPLE_SIZE)).astype(np.int64))
-    cells = [cell for (cell,) in catalog.cells(rows, [column.stored]) if cell is not None]
-    return any(map(_is_long, (value for cell in cells for value in _values(column, cell))))
+    for (cell,) in catalog.cells(rows, [column.stored]):
+        if cell is not None and any(map(_is_long, _values(column, cell))):
+            return True
+    return False
 
 
 def _values(column: StoredColumn, cell: Any) -> list[str]:
-    return str(cell).split(LIST_SEPARATOR) if column.type == "list" else [str(cell)]
+    return type_named(column.type).entries(cell)
 
 
 def _is_long(value: str) -> bool:
@@ -299,7 +340,7 @@ def _is_long(value: str) -> bool:
 def _is_worth_counting(column: StoredColumn, counts: Mapping[Any, int]) -> bool:
     if column.type == "number":
         return not NUMBERS & set(words_of(column.name))
-    if column.type not in ("list", "text"):
+    if not type_named(column.type).is_text:
         return True
     values: dict[str, int] = {}
     for cell, n in counts.items():
@@ -307,5 +348,7 @@ def _is_worth_counting(column: StoredColumn, counts: Mapping[Any, int]) -> bool:
             values[value] = values.get(value, 0) + n
     if any(map(_is_long, values)):
         return False
-    each = sum(values.values()) / len(values)
-    return each >= (MIN_ITEMS_EACH if len(values) <= MAX_VALUES else ITEMS_EACH)
+    items_each = sum(values.values()) / len(values)
+    if len(values) > MAX_VALUES:
+        return items_each >= ITEMS_EACH
+    return items_each >= MIN_ITEMS_EACH

@@ -51,24 +51,20 @@ class StoredLog:
         self._build, self._arrays = snapshot, arrays
 
     def interactions(self) -> Interactions:
-        """Return the whole log in the owner's ids."""
-        lengths = np.diff(self._arrays["indptr"])
-        log = Interactions(
+        """Return the whole log in the owner's ids, without deleted items."""
+        arrays = LogComponent().numbered_lists(self._build, "indptr")
+        lengths = np.diff(arrays["indptr"])
+        return Interactions(
             users=np.repeat(np.arange(len(lengths), dtype=np.int32), lengths),
-            items=self._arrays["items"],
+            items=arrays["items"],
             user_ids=self._build.catalog.ids("users"),
             item_ids=self._build.catalog.ids("items"),
-            ratings=self._arrays.get("ratings"),
-            times=self._arrays.get("times"),
+            ratings=arrays.get("ratings"),
+            times=arrays.get("times"),
             times_comparable=self._build.facts.get("times_comparable", True),
-            weights=self._arrays.get("weights"),
+            weights=arrays.get("weights"),
             scale=self.feedback.scale,
         )
-        if self._is_plain:
-            return log
-        mapped = replace(log, items=self._item_rows[log.items].astype(np.int32))
-        order = np.lexsort((mapped.items, mapped.users))
-        return mapped.take(order[mapped.items[order] >= 0])
 
     @cached_property
     def feedback(self) -> Feedback:
@@ -88,6 +84,7 @@ class StoredLog:
         positions = arrays["items"][span].astype(np.int64)
         order: Any = slice(None)
         if not self._is_plain:
+            # Deleted items are left out, and the others sorted by where they are now.
             positions = self._item_rows[positions]
             order = np.argsort(positions, kind="stable")
             order = order[positions[order] >= 0]
@@ -95,7 +92,9 @@ class StoredLog:
         n = len(positions)
 
         def of_pairs(name: str, default: Any = None) -> Any:
-            return arrays[name][span][order] if name in arrays else default
+            if name not in arrays:
+                return default
+            return arrays[name][span][order]
 
         times = of_pairs("times", np.full(n, UNKNOWN_TIME, np.int64))
         ratings = of_pairs("ratings", np.full(n, np.nan, np.float32))

@@ -62,7 +62,8 @@ class TermsComponent(IndexComponent[TermKeys]):
 
     def load(self, models: BuildModels) -> TermKeys:
         snapshot = models.snapshot
-        n_items, rarity = snapshot.facts["n_items"], self.rarity(snapshot)
+        n_items = snapshot.facts["n_items"]
+        rarity = self.rarity(snapshot)
         if snapshot.rows.is_plain:
             arrays = self.base_arrays(snapshot, *TERM_ARRAYS)
             vocabulary = Vocabulary(arrays.pop("terms"))

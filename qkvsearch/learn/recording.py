@@ -24,6 +24,7 @@ from qkvsearch.store.records import NewRecord, Origin
 from qkvsearch.store.records.database import AlreadyRecordedError
 from qkvsearch.store.records.record_rows import RECORD, Record
 from qkvsearch.tables.ids import check_new_id, id_text
+from qkvsearch.tables.times import is_future
 
 RECORDED_NAMES = ("user", "id", "title", "rating", "weight", "time")
 LOGGED_NAMES = (
@@ -116,10 +117,15 @@ class Recording:
         `Origin`. Raises `WorkspaceError`, and `AlreadyRecordedError` for content recorded before.
         """
         histories = self.histories
+        last_time = histories.models.last_time
+        if is_future(last_time) and any(row.time == NOW for row in rows):
+            dated = f"The log has a time in the future, {readable_time(last_time or 0)}: what is"
+            notes = [*notes, f"{dated} recorded is dated after it."]
         listing = self.listed(rows, notes)  # before the write: nothing can fail after it
         learned = histories.models.snapshot.records.learned
         origin = Origin(self.client, **of_file)
-        records = self.workspace.records.append(rows, origin, histories.models.last_time, learned)
+        database = self.workspace.writable_records()
+        records = database.append(rows, origin, last_time, learned)
         return _in_batch(listing, records[0].batch)
 
     def undo(self, batch: int | None = None) -> Listing:
@@ -131,7 +137,7 @@ class Recording:
         with closing(self.workspace.open()) as current:
             learned = current.records.learned
         client = self.client if batch is None or self.over_http else None
-        records = self.workspace.records.undo(learned, client, batch)
+        records = self.workspace.writable_records().undo(learned, client, batch)
         if not records:
             raise UnknownIdError(self._nothing_to_undo(batch))
         listing = self.listed([NewRecord(*record[1:6]) for record in records])

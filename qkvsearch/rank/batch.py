@@ -17,9 +17,9 @@ from qkvsearch.errors import Count, QkvError, quantity
 from qkvsearch.models.preferences import COLLABORATIVE
 from qkvsearch.models.user_history import NO_TIMES, History
 from qkvsearch.rank.damping import log_popularity
-from qkvsearch.rank.options import PREFERENCES, check, check_model
+from qkvsearch.rank.questions import PREFERENCES
 from qkvsearch.rank.ranking import own_key
-from qkvsearch.rank.recommend import Recommender, in_order
+from qkvsearch.rank.recommender import Recommender, in_order
 from qkvsearch.scores.topk import Score, search_blocks
 from qkvsearch.tables.catalog_columns import StoredColumn
 from qkvsearch.tables.ids import Ids, id_text
@@ -121,8 +121,6 @@ class BatchRecommendations:
     heads: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
-        check(k=self.k, damping=self.damping)
-        check_model(self.model, self.recent)
         if self.recent is not None and "interactions.times" not in self.recommender.models.snapshot:
             raise QkvError(NO_TIMES)
         _ = self._items  # raises where there is no such model

@@ -10,7 +10,8 @@ from qkvsearch._utils.validation import is_number, require
 from qkvsearch.errors import QkvError
 from qkvsearch.heads.histories import Histories
 from qkvsearch.models.user_history import NOW, Interaction
-from qkvsearch.rank.candidates import id_list, positions_of
+from qkvsearch.rank.candidates import positions_of
+from qkvsearch.rank.options import id_list
 from qkvsearch.tables.ids import id_text
 from qkvsearch.tables.ratings import LARGEST
 
@@ -33,35 +34,34 @@ class GivenValues:
 
     @property
     def has_weights(self) -> bool:
-        """Whether interactions come with weights, be it beside ratings."""
+        """Whether interactions come with weights, alone or beside ratings."""
         return "interactions.weights" in self.histories.models.snapshot
 
     def as_if_recorded(self, ratings: Mapping[Any, float]) -> tuple[list[Interaction], list[str]]:
         """Return what `record` of these ratings would append to a history, in their order, and
         notes on ambiguous names. Raises `QkvError`, which names the item, for a wrong value.
         """
-        is_mapping = isinstance(ratings, Mapping)
-        require(is_mapping, "ratings", ratings, "a mapping from items to ratings")
-        positions, notes = positions_of(self.histories.catalog, id_list("ratings", ratings.keys()))
-        for item, value in ratings.items():
+        items = id_list("ratings", ratings.keys())
+        positions, notes = positions_of(self.histories.catalog, items)
+        interactions = []
+        # One after the other, and all just before now.
+        time = NOW - len(ratings)
+        for position, (item, value) in zip(positions, ratings.items(), strict=True):
+            rating, weight = self.by_kind(value)
             try:
-                self.check(*self.by_kind(value))
+                self.check(rating, weight)
             except QkvError as error:
                 raise QkvError(f"`ratings`: {id_text(item)!r}: {error}") from None
-        first = NOW - len(ratings)
-        return [
-            Interaction(position, rating, time, weight)
-            for time, (position, (rating, weight)) in enumerate(
-                zip(positions, map(self.by_kind, ratings.values()), strict=True), first
-            )
-        ], notes
+            interactions.append(Interaction(position, rating, time, weight))
+            time += 1
+        return interactions, notes
 
     def by_kind(self, value: float | None) -> tuple[float | None, float | None]:
         """Return a value as rating and weight: a weight where the log has weights alone."""
         return (None, value) if self.weighed else (value, None)
 
     def check(self, rating: float | None, weight: float | None) -> None:
-        """Raise `QkvError` for a value that the log does not have, or not such a one."""
+        """Raise `QkvError` for a value of a kind that the log does not have, or out of range."""
         for name, value in (("rating", rating), ("weight", weight)):
             is_valid = value is None or (is_number(value) and abs(value) <= LARGEST)
             require(is_valid, name, value, f"a number between ±{LARGEST:g}")

@@ -23,11 +23,11 @@ NOBODY = UsersOfItem(np.zeros(0, dtype=np.int64))
 
 
 class Likers(NamedTuple):
-    """The users who like an item. rows: those of the build, ascending. names: those that are only
-    recorded, each in one spelling.
-    """
+    """The users who like an item."""
 
+    # The rows of those in the build, ascending.
     rows: np.ndarray
+    # The names of those that are only recorded, each in one spelling.
     names: frozenset[str]
 
     @property
@@ -45,17 +45,16 @@ class Likers(NamedTuple):
 class ItemUsers:
     """Who has and who likes each of a few items, at one moment.
 
-    items: their rows. rows: the new records of each of them, as `BuildRecords.of_items` returns
-    them. They are copies, so that what is recorded or undone later changes no answer. The log never
-    changes.
-
     Of each user only the records of the item itself matter: no other item changes how much the user
     likes it. So the work is that of the users of these items, not of all users.
     """
 
     models: StoredModels
     catalog: StoredCatalog
+    # The rows of the items.
     items: Sequence[int]
+    # The new records of each of them, as `BuildRecords.of_items` returns them. They are copies, so
+    # that what is recorded or undone later changes no answer. The log never changes.
     rows: Sequence[Sequence[Row]]
 
     @classmethod
@@ -74,6 +73,7 @@ class ItemUsers:
             row = self._built.get(user)
             place = None if row is None else self._place(item, row)
             if place is not None:
+                # In the log, too: the record is newer.
                 likes[place] = likes_it
             elif likes_it and row is not None:
                 added.append(row)

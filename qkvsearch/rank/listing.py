@@ -10,7 +10,7 @@ import numpy as np
 
 from qkvsearch._utils.validation import check_names
 from qkvsearch.errors import quantity
-from qkvsearch.rank.options import check
+from qkvsearch.rank.questions import check_page
 from qkvsearch.rank.ranking import Ranking, own_key
 from qkvsearch.store import StoredCatalog
 from qkvsearch.tables.catalog_columns import OWN_NAMES, StoredColumn
@@ -26,14 +26,14 @@ DISPLAYED_ROWS = 20
 
 @dataclass(frozen=True, repr=False)
 class Listing(Sequence[dict[str, Any]]):
-    """Rows of one kind: a page that begins at row `offset` of `total` rows. names: the columns.
-    notes: what the reader should know about the rows.
-    """
+    """Rows of one kind: a page that begins at row `offset` of `total` rows."""
 
     rows: Sequence[dict[str, Any]]
     total: int
+    # The columns, which are known even where there is no row.
     names: Sequence[str]
     offset: int = 0
+    # What the reader should know about the rows.
     notes: Sequence[str] = ()
 
     def __len__(self) -> int:
@@ -83,14 +83,13 @@ def own_columns(
     fields: one name, several, or a text with commas between them; the owner's names or the
     catalog's. Raises `QkvError`, which names the parameter and near matches.
     """
-    words = check_names(parameter, fields)
     columns = catalog.catalog_columns
-    names = [
-        name
-        for word in words
-        # A column may have a comma in its name.
-        for name in ([word] if columns.has(word) else word.split(","))
-    ]
+    names: list[str] = []
+    for text in check_names(parameter, fields):
+        if columns.has(text):  # a name may have a comma in it
+            names.append(text)
+        else:
+            names += text.split(",")
     unique = dict.fromkeys(columns.find(name, parameter) for name in names if name.strip())
     return [column for column in unique if not is_in_every_row(column)]
 
@@ -124,5 +123,5 @@ def item_rows(
 
 def page_of(positions: np.ndarray, k: int | None, offset: int) -> np.ndarray:
     """Return `k` of the positions from index `offset` on, all of them for None."""
-    check(k=0 if k is None else k, offset=offset)
+    check_page(k, offset)
     return positions[offset : None if k is None else offset + k]

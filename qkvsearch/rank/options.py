@@ -1,164 +1,155 @@
-"""Options of questions: defaults, limits and help, shared by Python, command line and web API."""
+"""One option of a question: its kind, its help, its default and its limits.
+
+Python, the command line and the web API read options from here. The command line does so before it
+needs NumPy, which is why nothing here imports it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from math import isfinite, nan
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from qkvsearch._utils.validation import is_number, is_whole, require
+from qkvsearch._utils.validation import (
+    check_flag,
+    check_id,
+    check_names,
+    check_text,
+    is_number,
+    is_whole,
+    require,
+)
 from qkvsearch.errors import QkvError, suggest
 
-PREFERENCES, NEXT_ITEM = MODELS = ("preferences", "next-item")
+if TYPE_CHECKING:
+    from qkvsearch.tables.ids import Id
+
+# The kinds of values that an option takes:
+#   flag       True or False
+#   whole      a whole number
+#   number     any number
+#   text       one text
+#   choice     one of a few texts
+#   names      names of columns: one text or several; a text may have commas between them
+#   heads      names of heads, in the same way
+#   id         the id of a user
+#   ids        ids or titles of items, one or several
+#   ratings    a mapping from items to ratings
+#   condition  an SQL expression, or one with its values; the catalog checks it
+Kind = Literal[
+    "flag",
+    "whole",
+    "number",
+    "text",
+    "choice",
+    "names",
+    "heads",
+    "id",
+    "ids",
+    "ratings",
+    "condition",
+]
 
 
 @dataclass(frozen=True)
 class Option:
-    """One keyword of a question. `default` is None where it may be left out; a number is from
-    `minimum`, which `is_open` excludes, to `maximum`.
-    """
+    """One option of a question."""
 
-    kind: type
+    kind: Kind
     help: str
+    # None where the option may be left out, `dataclasses.MISSING` where it must be given.
     default: Any = None
+    # The limits of a number.
     minimum: float | None = None
     maximum: float | None = None
+    # Whether a number must be above the minimum, not only at least that.
     is_open: bool = False
+    # What a choice may be.
     choices: tuple[str, ...] = ()
 
+    def check(self, name: str, value: Any) -> None:
+        """Raise `DataError`, which names the option, for a value of another kind or beyond a limit,
+        and `QkvError` for an unknown choice.
+
+        >>> Option("whole", "How many to show.", 10, minimum=0).check("k", -1)
+        Traceback (most recent call last):
+        qkvsearch.errors.DataError: `k` must be a whole number, at least 0, not -1
+        """
+        if value is None and self.default is None:
+            return
+        match self.kind:
+            case "flag":
+                check_flag(name, value)
+            case "whole" | "number":
+                self._check_number(name, value)
+            case "text":
+                check_text(name, value)
+            case "choice":
+                self._check_choice(name, value)
+            case "id":
+                check_id(name, value)
+            case "ratings":
+                is_mapping = isinstance(value, Mapping)
+                require(is_mapping, name, value, "a mapping from items to ratings")
+            case "names" | "heads" | "ids":
+                # Checked one by one where they were made a list: there may be a million ids.
+                pass
+            case "condition":
+                # The catalog checks it, which knows the columns.
+                pass
+
+    def _check_number(self, name: str, value: Any) -> None:
+        is_valid = is_whole(value) if self.kind == "whole" else is_number(value)
+        if is_valid and self.minimum is not None:
+            is_valid = value > self.minimum if self.is_open else value >= self.minimum
+        if is_valid and self.maximum is not None:
+            is_valid = value <= self.maximum
+        require(is_valid, name, value, self._expected)
+
     @property
-    def expected(self) -> str:
+    def _expected(self) -> str:
         """What a number has to be, for an error."""
-        kind = "a whole number" if self.kind is int else "a number"
+        kind = "a whole number" if self.kind == "whole" else "a number"
         if self.maximum is not None:
             return f"{kind} from {self.minimum:g} to {self.maximum:g}"
         limit = " above" if self.is_open else ", at least"
         return f"{kind}{limit} {self.minimum:g}"
 
-    def check(self, name: str, value: Any) -> None:
-        """Raise `DataError`, which names the option, for a value outside its limits."""
-        if value is None and self.default is None:
-            return
-        valid = is_whole(value) if self.kind is int else is_number(value)
-        if valid and self.minimum is not None:
-            valid = value > self.minimum if self.is_open else value >= self.minimum
-        if valid and self.maximum is not None:
-            valid = value <= self.maximum
-        require(valid, name, value, self.expected)
+    def _check_choice(self, name: str, value: Any) -> None:
+        check_text(name, value)
+        if value not in self.choices:
+            raise QkvError(f"`{name}`: there is no {value!r}{suggest(value, list(self.choices))}")
 
 
-OPTIONS = {
-    "user": Option(str, "An existing user."),
-    "strict_user": Option(bool, "An unknown user is an error.", False),
-    "likes": Option(list, "An id or title that they like.", ()),
-    "ratings": Option(dict, "Count this rating, as if it were recorded now."),
-    "without": Option(list, "Pretend that this item is not in the history.", ()),
-    "exclude": Option(list, "An id or title to leave out.", ()),
-    "where": Option(
-        str,
-        "Only items for which this SQL expression over the catalog's columns holds, such as "
-        "year >= 2000.",
-    ),
-    "fields": Option(str, "Columns of the catalog to show as well, such as price,url.", ()),
-    "heads": Option(
-        str,
-        "Which heads to use: lexical, semantic, token (a second pass, word by word), collaborative "
-        "(with a user), or one by its name. By default all.",
-    ),
-    "recommend_heads": Option(
-        str,
-        "Which heads to use: collaborative, neighbours. By default both, in the shares that the "
-        "build learned.",
-    ),
-    "facets": Option(
-        str, "Columns whose values to count among all matching items, such as genre,year.", ()
-    ),
-    "seen": Option(bool, "Whether items of the history may be among the hits.", False),
-    "k": Option(int, "How many to show.", 10, minimum=0),
-    "offset": Option(int, "Skip the first N.", 0, minimum=0),
-    "distinct": Option(
-        str,
-        "List only the best hit for each value of this column, such as family. Items with an empty "
-        "cell all stay.",
-    ),
-    "temperature": Option(
-        float,
-        "Divides the scores before the softmax: the lower, the more weight on the first. By "
-        "default their standard deviation.",
-        minimum=0,
-        is_open=True,
-    ),
-    "prefix": Option(bool, "The user is still typing the last word: search as you type.", False),
-    "snippet": Option(
-        bool, "Show the passage of the longest text that matches the query best.", False
-    ),
-    "anyway": Option(bool, "Show the nearest items where nothing answers the query.", False),
-    "model": Option(
-        str,
-        "Score by preferences from all of the history, or by what comes next after it (built with "
-        "next-item).",
-        PREFERENCES,
-        choices=MODELS,
-    ),
-    "recent": Option(
-        float,
-        "Weigh recent interactions more: one counts half as much after N later ones.",
-        minimum=1,
-    ),
-    "damping": Option(
-        float,
-        "Rank popular items lower: subtract X standard deviations of the scores for each standard "
-        "deviation of the logarithm of an item's number of users.",
-        0.0,
-        minimum=0,
-        maximum=1e9,
-    ),
-    "diversity": Option(
-        float,
-        "How much a hit should differ from the hits above it, from 0 to 1.",
-        0.0,
-        minimum=0,
-        maximum=1,
-    ),
-    "because": Option(
-        int,
-        "How many items of the history each hit's `because` lists, those that add most; the others "
-        "are one entry.",
-        minimum=1,
-    ),
-    "trials": Option(
-        int,
-        "How many random settings of the embeddings to try, and a third as many of the neighbours.",
-        minimum=1,
-    ),
-    "minutes": Option(float, "Stop after this many minutes.", minimum=0, is_open=True),
-    "users": Option(int, "How many users to evaluate, 0 for all.", minimum=0),
-    "random_state": Option(int, "Random seed.", 0, minimum=0),
-}
+def option(kind: Kind, help: str, default: Any = None, **limits: Any) -> Any:
+    """Return the field of a question that has this option. limits: other fields of `Option`."""
+    metadata = {"option": Option(kind, help, default, **limits)}
+    return field(default=default, metadata=metadata)
 
 
-def check(**options: Any) -> None:
-    """Raise `DataError`, which names the option, for the first value outside its limits.
+def as_list(names: Id | Iterable[Id]) -> list[Any]:
+    """Return the names as a list; one name alone is a list of one."""
+    return list(names) if isinstance(names, Iterable) and not isinstance(names, str) else [names]
 
-    >>> check(k=10, recent=None)
-    >>> check(k=10, damping=float("nan"))
-    Traceback (most recent call last):
-    qkvsearch.errors.DataError: `damping` must be a number from 0 to 1e+09, not nan
+
+def head_names(heads: str | Iterable[str] | None) -> list[str] | None:
+    """Return the names of heads: of one, of several, or of a text with commas between them.
+
+    >>> head_names("lexical, semantic"), head_names(["lexical"]), head_names(None)
+    (['lexical', 'semantic'], ['lexical'], None)
     """
-    for name, value in options.items():
-        OPTIONS[name].check(name, value)
+    if isinstance(heads, str):
+        return [name.strip() for name in heads.split(",")]
+    return None if heads is None else check_names("heads", heads)
 
 
-def check_model(model: str, recent: float | None) -> None:
-    """Raise `QkvError` for an unknown model, and for `recent` with the next-item model."""
-    if model not in MODELS:
-        raise QkvError(f"`model`: there is no {model!r}{suggest(model, list(MODELS))}")
-    check(recent=recent)
-    if model == NEXT_ITEM and recent is not None:
-        raise QkvError(
-            "the next-item model uses the order of the history already: leave `recent` out"
-        )
+def id_list(parameter: str, ids: Id | Iterable[Id]) -> list[Any]:
+    """Return ids or titles as a list; one alone is a list of one. Raises `DataError`, which names
+    the parameter, for a value that cannot be an id.
+    """
+    is_single = isinstance(ids, bytes | Mapping) or getattr(ids, "ndim", 1) == 0
+    return [check_id(parameter, id_) for id_ in ([ids] if is_single else as_list(ids))]
 
 
 def parse_ratings(pairs: Iterable[str], option: str = "rate") -> dict[str, float]:

@@ -18,15 +18,16 @@ MAX_BOOST = 100.0
 # A text of more words, phrases aside, is prose, and its quotation marks are quotations.
 MAX_WORDS = 8
 
-# The quotation marks of word processors.
-QUOTES = str.maketrans("“”„‟«»", '""""""')
+# Other characters for the signs of this language: the quotation marks of word processors, and the
+# full-width signs that Chinese and Japanese keyboards type.
+OTHER_SIGNS = str.maketrans("“”„‟«»＂－：＊＾", '"""""""-:*^')
 # One piece between blanks. A quotation mark inside a word means inches, or is a slip.
 PIECE = re.compile(
     r"""(?P<minus>-)?
         (?:(?P<field>[^\s":]{1,64}):)?
         (?:"(?P<phrase>[^"]*)"|(?P<word>[^\s"]+?)(?P<star>(?<![*\s])\*)?)
         (?:\^(?P<boost>\d{1,3}(?:\.\d{1,3})?))?
-        (?=$|\s|[,.;!?)](?=$|\s))""",
+        (?=$|\s|[,.;!?)，。；！？）、](?=$|\s))""",
     re.VERBOSE,
 )
 # A query without these characters is text.
@@ -87,8 +88,10 @@ def parse_query(query: str, is_field: Callable[[str], bool] = lambda name: False
     ['12:30, rock - roll, 5 * 3, 7" single']
     >>> parse_query("jacket^2").clauses[0].boost
     2.0
+    >>> list(map(str, parse_query("雨衣 －骑行 有货：有", {"有货"}.__contains__).clauses))
+    ['雨衣', '-骑行', '有货:有']
     """
-    typed = query.translate(QUOTES)
+    typed = query.translate(OTHER_SIGNS)
     if SIGNS.isdisjoint(typed):
         return ParsedQuery(_text(query))
     clauses: list[Clause] = []

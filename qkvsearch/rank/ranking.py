@@ -130,6 +130,9 @@ class Ranking(Sequence[Hit]):
     columns: Sequence[str] = ()
     # The fields that `annotated` filled.
     annotations: Sequence[str] = ()
+    # The build that parts and reasons are read from. Its files stay open as long as the ranking is
+    # there.
+    source: object = field(repr=False, compare=False, default=None)
 
     def __len__(self) -> int:
         return len(self.hits)

@@ -12,14 +12,27 @@ import numpy as np
 
 from qkvsearch._utils.caching import cached_property
 from qkvsearch._utils.folding import fold
+from qkvsearch._utils.query_lock import query_lock
+from qkvsearch._utils.threads import one_blas_thread
 from qkvsearch.errors import QkvError, listed_names
 from qkvsearch.heads.dense_keys import product_parts
 from qkvsearch.heads.histories import Histories
 from qkvsearch.heads.learned_models import PreferencesComponent
 from qkvsearch.models.preferences import COLLABORATIVE, NEIGHBOURS
+from qkvsearch.rank.candidates import (
+    candidates,
+    groups_of,
+    named_once,
+    positions_of,
+    with_where_note,
+)
 from qkvsearch.rank.item_users import ItemUsers, Likers
+from qkvsearch.rank.listing import own_columns, with_fields
+from qkvsearch.rank.loaded_build import LoadedBuild
+from qkvsearch.rank.questions import SimilarQuestion
+from qkvsearch.rank.ranking import Ranking, rank
 from qkvsearch.rank.reasons import Reason, are_constant, constant, few, is_word, short, terms
-from qkvsearch.rank.recommend import history_head
+from qkvsearch.rank.recommender import history_head
 from qkvsearch.rank.text_search import TextSearch
 from qkvsearch.scores.approximate import (
     ALL_ITEMS,
@@ -45,6 +58,33 @@ WEIGHTS = {COLLABORATIVE: 0.6, SEMANTIC: 0.4}
 MAX_NAMED = 4
 # The texts of so many items are explained word by word. Of more items each is one part.
 MAX_BY_WORD = 5
+
+
+@query_lock()
+@one_blas_thread()
+def similar(build: LoadedBuild, question: SimilarQuestion) -> Ranking:
+    """Rank the neighbours of items, as `Engine.similar` describes. Raises `QkvError`."""
+    catalog, texts = build.catalog, build.texts
+    columns = own_columns(catalog, question.fields)
+    positions, item_notes = named_once(catalog, question.items)
+    excluded, excluded_notes = positions_of(catalog, question.exclude)
+    mask = candidates(catalog, build.n_items, question.where, [*positions, *excluded])
+    groups = groups_of(catalog, question.distinct)
+    ranking = rank(
+        Neighbours(texts, positions).fused(Filter(mask, question.n_ranked, groups)),
+        catalog.names,
+        k=question.k,
+        offset=question.offset,
+        temperature=question.temperature,
+        mask=mask,
+        groups=groups,
+    )
+    ranking = with_where_note(ranking, question.where, mask)
+    hits = ranking.positions.tolist()
+    reasoning = NeighbourReasons(texts, build.histories, positions, hits)
+    ranking = replace(ranking, reasoning=reasoning, source=build)
+    ranking = ranking.noted([*item_notes, *excluded_notes])
+    return with_fields(ranking, catalog, columns)
 
 
 @dataclass(frozen=True)

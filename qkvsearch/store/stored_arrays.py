@@ -147,7 +147,8 @@ class StoredArrays:
         n_lists = len(arrays[starts]) - 1
         lists = np.repeat(np.arange(n_lists), np.diff(arrays[starts]))
         if is_of_items:
-            lists, n_lists = item_rows[lists], len(snapshot.rows)
+            lists = item_rows[lists]
+            n_lists = len(snapshot.rows)
         items = item_rows[arrays[numbers]]
         kept = np.flatnonzero((lists >= 0) & (items >= 0))
         kept = kept[np.lexsort((items[kept], lists[kept]))]
@@ -199,6 +200,7 @@ class StoredArrays:
                 self._merge_numbered_lists(contents, snapshot, name)
             elif spec.rows != "own" and not self._is_of_lists(name):
                 self.put(contents, **self.read(snapshot, name))
+            # Entries of lists are stored with their starts, and those that are "own" below.
         if any(self.arrays[name].rows == "own" for name in names):
             self.put(contents, **self.joined(snapshot))
 
@@ -214,7 +216,8 @@ class StoredArrays:
         lengths = snapshot.rows.take([np.diff(of_segment) for of_segment in all_starts])
         entries = GrowingArray(pieces[0][name].dtype)
         for run in snapshot.rows.runs([len(of_segment) - 1 for of_segment in all_starts]):
-            begin, end = all_starts[run.segment][[run.rows.start, run.rows.stop]]
+            begin = all_starts[run.segment][run.rows.start]
+            end = all_starts[run.segment][run.rows.stop]
             entries.append(pieces[run.segment][name][begin:end].ravel())
         whole = entries.whole().reshape(-1, *pieces[0][name].shape[1:])
         merged_starts = np.concatenate([[0], np.cumsum(lengths)])

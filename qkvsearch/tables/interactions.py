@@ -307,8 +307,9 @@ def usual_weight(weights: np.ndarray, rows: np.ndarray) -> float:
 class MergedRows:
     """The pairs of a log, sorted, added batch by batch of users: see `Interactions.from_columns`.
 
-    usual: the weight of a row without one. counts: the numbers of the rows so far. ids: of users
-    and items, for errors, where they are known.
+    ratings, times, weights: of all rows of the log (n,), None where it has none. usual: the weight
+    of a row without one. ids: of users and items, for errors, where they are known. counts: the
+    numbers of the rows so far.
 
     >>> merged = MergedRows(2, weights=np.array([3.0, -1.0]))
     >>> merged.add(np.zeros(2, np.int32), np.ones(2, np.int32), np.arange(2))
@@ -325,43 +326,60 @@ class MergedRows:
         usual: float = 1.0,
     ) -> None:
         self.n_items = max(n_items, 1)
-        self.ratings, self.times, self.weights = ratings, times, weights
-        self.usual, self.counts = usual, MergeCounts()
+        self.ratings = ratings
+        self.times = times
+        self.weights = weights
+        self.usual = usual
         self.ids: tuple[Sequence[Any], Sequence[Any]] | None = None
+        self.counts = MergeCounts()
         self._columns = {"users": GrowingArray(np.int32), "items": GrowingArray(np.int32)}
-        for name, dtype in (("ratings", "f4"), ("times", "i8"), ("weights", "f4")):
-            if getattr(self, name) is not None:
-                self._columns[name] = GrowingArray(dtype)
+        if ratings is not None:
+            self._columns["ratings"] = GrowingArray(np.float32)
+        if times is not None:
+            self._columns["times"] = GrowingArray(np.int64)
+        if weights is not None:
+            self._columns["weights"] = GrowingArray(np.float32)
 
     def add(self, users: np.ndarray, items: np.ndarray, rows: np.ndarray) -> None:
         """Add all rows of some users, in the order of the file; rows (n,): their indices. Raises
         `DataError` for a pair whose weights add up to more than float32 can contain.
         """
-        pair = users.astype(np.int64) * self.n_items + items
-        if len(self._columns) == 2:
-            pair.sort()
-            return self._add_pairs(pair[np.diff(pair, prepend=-1) != 0], len(rows))
-        order = np.arange(len(rows))
-        stamps = None if self.times is None else self.times[rows]
-        if stamps is not None:
-            order = np.argsort(stamps, kind="stable")
-        pairs, last, of_pair = np.unique(pair[order][::-1], return_index=True, return_inverse=True)
-        last, of_pair = len(order) - 1 - last, of_pair[::-1]
-        counts = np.ones(len(order), dtype=bool)
+        # A pair as one number, so that sorted pairs are sorted by user, then item.
+        pair_of_row = users.astype(np.int64) * self.n_items + items
+        if self.ratings is None and self.times is None and self.weights is None:
+            pair_of_row.sort()
+            is_first = np.diff(pair_of_row, prepend=-1) != 0
+            return self._add_pairs(pair_of_row[is_first], len(rows))
+        times = None
+        if self.times is not None:
+            times = self.times[rows]
+            oldest_first = np.argsort(times, kind="stable")
+            pair_of_row, rows = pair_of_row[oldest_first], rows[oldest_first]
+            times = times[oldest_first]
+        pairs, of_pair, latest = _distinct_pairs(pair_of_row)
+        is_left = None  # of each row, whether refunds leave something of it
         if self.weights is not None:
-            left = self._left(of_pair, self.weights[rows[order]])
-            net = np.bincount(of_pair, left, len(pairs))
-            self._check_sums(pairs, net)
-            counts = (left > 0) | (net <= 0)[of_pair]
-            self._columns["weights"].append(net)
-        if stamps is not None:  # of what is left
-            latest = np.full(len(pairs), np.iinfo(np.int64).min)
-            np.maximum.at(latest, of_pair[counts], stamps[order[counts]])
-            self._columns["times"].append(latest)
+            is_left = self._add_weights(pairs, of_pair, self.weights[rows])
+        if times is not None:
+            self._columns["times"].append(_latest_times(times, of_pair, len(pairs), is_left))
         if self.ratings is not None:
-            values = self.ratings[rows[order]].astype(np.float32)
-            self._columns["ratings"].append(_last_ratings(values, of_pair, last))
+            ratings = self.ratings[rows].astype(np.float32)
+            self._columns["ratings"].append(_last_ratings(ratings, of_pair, latest))
         self._add_pairs(pairs, len(rows))
+
+    def _add_weights(
+        self, pairs: np.ndarray, of_pair: np.ndarray, weights: np.ndarray
+    ) -> np.ndarray:
+        """Add the weight of each pair, and return which rows count for its time (bool, n).
+
+        weights: of the rows (n,), oldest first. Rows that refunds took back do not count, unless
+        nothing is left of the whole pair.
+        """
+        left = self._left(of_pair, weights)
+        sums = np.bincount(of_pair, left, len(pairs))
+        self._check_sums(pairs, sums)
+        self._columns["weights"].append(sums)
+        return np.asarray((left > 0) | (sums <= 0)[of_pair])
 
     def _add_pairs(self, pairs: np.ndarray, n_rows: int) -> None:
         self.counts += MergeCounts(merged=n_rows - len(pairs))
@@ -399,6 +417,28 @@ class MergedRows:
     def whole(self) -> dict[str, np.ndarray]:
         """Return the arrays by the names of `Interactions`; nothing can be added any more."""
         return {name: column.whole() for name, column in self._columns.items()}
+
+
+def _distinct_pairs(pair_of_row: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the distinct pairs, ascending (m,); the place of each row's pair among them (n,); and
+    the last row of each pair (m,).
+    """
+    # `np.unique` returns the first row of each, so it is given the rows in reverse.
+    pairs, last_reversed, of_pair_reversed = np.unique(
+        pair_of_row[::-1], return_index=True, return_inverse=True
+    )
+    return pairs, of_pair_reversed[::-1], len(pair_of_row) - 1 - last_reversed
+
+
+def _latest_times(
+    times: np.ndarray, of_pair: np.ndarray, n_pairs: int, counts: np.ndarray | None
+) -> np.ndarray:
+    """Return the latest time of each pair (m,), of the rows that count (bool, n), or of all."""
+    if counts is not None:
+        times, of_pair = times[counts], of_pair[counts]
+    latest = np.full(n_pairs, np.iinfo(np.int64).min)
+    np.maximum.at(latest, of_pair, times)
+    return latest
 
 
 def _last_ratings(values: np.ndarray, of_pair: np.ndarray, last: np.ndarray) -> np.ndarray:

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from functools import partial
 from pathlib import Path
 from threading import Event, Thread
 
@@ -12,12 +13,17 @@ import numpy as np
 
 from qkvsearch._utils.query_lock import without_query_lock
 from qkvsearch.engine import Engine
-from qkvsearch.engine.open_build import OpenBuild
+from qkvsearch.engine.rows import ItemRows
 from qkvsearch.errors import DamagedError, QkvError
+from qkvsearch.rank.loaded_build import LoadedBuild
+from qkvsearch.rank.questions import RecommendQuestion, SearchQuestion, SimilarQuestion
+from qkvsearch.rank.recommend import recommend
+from qkvsearch.rank.search import search
+from qkvsearch.rank.similar import similar
 
 # The build that answers the request of this context; an empty list before the request asks for one,
 # and None where nobody asked for one build.
-_of_request: ContextVar[list[OpenBuild] | None] = ContextVar("build of the request", default=None)
+_of_request: ContextVar[list[LoadedBuild] | None] = ContextVar("build of the request", default=None)
 log = logging.getLogger("qkvsearch.web")
 # Seconds between two looks at which build is current, and after a build that could not be opened.
 INTERVAL, RETRY_INTERVAL = 0.25, 5.0
@@ -49,15 +55,16 @@ class HotReloadEngine(Engine):
 
     @contextmanager
     def one_build(self) -> Iterator[None]:
-        """Answer all questions of a `with` block, those of one request, from one build."""
+        """Answer all questions of a `with` block, those of one request, from one build. Its files
+        stay open until the block ends.
+        """
         token = _of_request.set([])
         try:
             yield
         finally:
             _of_request.reset(token)
 
-    @property
-    def current_build(self) -> OpenBuild:
+    def _opened_build(self) -> LoadedBuild:
         """Return the build that answers now, or that of the request."""
         chosen = _of_request.get()
         if chosen:
@@ -73,7 +80,7 @@ class HotReloadEngine(Engine):
         if chosen := _of_request.get():
             chosen.clear()
 
-    def _newest_build(self) -> OpenBuild:
+    def _newest_build(self) -> LoadedBuild:
         """Return the newest build that is open and warm."""
         state = self.workspace.state()
         if state not in (self._state, self._checked):
@@ -94,7 +101,7 @@ class HotReloadEngine(Engine):
             self._follower.join()
         super().close()
 
-    def _is_published(self, build: OpenBuild) -> bool:
+    def _is_published(self, build: LoadedBuild) -> bool:
         """Return whether the workspace still has the build, or its list of builds is damaged."""
         with suppress(DamagedError):
             return any(entry.name == build.snapshot.name for entry in self.workspace.builds())
@@ -119,7 +126,7 @@ class HotReloadEngine(Engine):
 
     def _open_ahead(self) -> None:
         before, state = self._state, self.workspace.state()
-        build = OpenBuild(self.workspace)
+        build = LoadedBuild.open(self.workspace)
         warm(build, self._ends)
         with self._lock:
             # A request, or a change by this engine, may have opened a newer one meanwhile.
@@ -127,22 +134,25 @@ class HotReloadEngine(Engine):
                 self._build, self._state = build, state
 
 
-def warm(build: OpenBuild, ends: Event) -> None:
-    """Have a build answer frequent requests until `ends` is set. Raises `DamagedError`."""
+def warm(build: LoadedBuild, ends: Event) -> None:
+    """Have a build answer frequent kinds of requests until `ends` is set. Other requests do not
+    wait for it. Raises `DamagedError`.
+    """
     positions = np.unique(np.linspace(0, build.n_items - 1, N_WARM_UP).astype(int))
     ids, titles = build.catalog.names(positions)
-    columns = [name for name in build.items.facet_columns() if "," not in name]
+    items = ItemRows(build.for_question())
+    # A name with a comma in it cannot be told from two names.
+    columns = [name for name in items.facet_columns() if "," not in name]
     requests: list[Callable[[], object]] = [
-        lambda: build.items.list(k=N_WARM_UP),
-        lambda: build.recommend(likes=ids[:1]),
-        lambda: build.similar(ids[:1]),
-        *(
-            lambda title=title: build.search(
-                title[:MAX_TITLE], facets=columns, snippet=True, explain=True
-            )
-            for title in titles
-        ),
+        lambda: items.list(k=N_WARM_UP),
+        lambda: recommend(build.for_question(), RecommendQuestion(likes=ids[:1])),
+        lambda: similar(build.for_question(), SimilarQuestion(items=ids[:1])),
     ]
+    for title in titles:
+        question = SearchQuestion(
+            query=title[:MAX_TITLE], facets=columns, snippet=True, explain=True
+        )
+        requests.append(partial(search, build.for_question(), question))
     with without_query_lock():
         for request in requests:
             if ends.is_set():
@@ -156,7 +166,7 @@ def warm(build: OpenBuild, ends: Event) -> None:
                 continue
 
 
-def require_whole(build: OpenBuild) -> None:
+def require_whole(build: LoadedBuild) -> None:
     """Raise `DamagedError` where a file of the build is shorter than it was. Files are mapped into
     memory, and to read past the end of one ends the process (SIGBUS).
     """

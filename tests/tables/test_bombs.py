@@ -357,7 +357,7 @@ def test_a_list_that_claims_more_items_than_there_are_bytes_is_refused(tmp_path)
     ("rows", "message"),
     [
         (
-            '<row r="100000000000"><c r="A5"><v>1</v></c></row>',
+            '<row r="100000000000"><c r="A100000000000"><v>1</v></c></row>',
             "more than 1,100,000 rows of a sheet",
         ),
         ('<row><c r="XFD4"/></row>' * 20_000, TOO_MUCH),

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qkvsearch.tables.columns import column_types
-from qkvsearch.tables.columns.column_types import typed
-from qkvsearch.tables.columns.facts import TYPES
+from qkvsearch.tables.column_types import NAMES
+from qkvsearch.tables.columns import inference
+from qkvsearch.tables.columns import numbers as number_cells
+from qkvsearch.tables.columns.inference import typed
 
 
 @pytest.fixture(autouse=True)
@@ -92,10 +93,31 @@ def test_amounts_of_money_are_numbers_with_the_currency_on_either_side(cell):
         ("-3.5 %", -3.5),
         ("199,-", 199),
         ("  42 ", 42),
+        ("￥1299", 1299),
+        ("￥５９．５", 59.5),
+        ("１２％", 12),
+        ("（５）", -5),
+        ("١٢٫٥٠", 12.5),
+        ("١٬٢٩٩٫٠٠", 1299),
+        ("١٢٫٥٠٠ د.ك", 12.5),
+        ("\u200f٨٩ ريال", 89),
+        ("٢٥٪", 25),
+        ("१२.५", 12.5),
     ],
 )
 def test_a_number_as_it_is_written_somewhere(cell, number):
     assert numbers(cell) == [number]
+
+
+def test_numbers_with_and_without_a_percent_sign_are_noted():
+    (note,) = typed(pd.Series(["10%", "0.1", "0", None])).mixed_percentages("rate")
+    assert "rate: 1 of 2 numbers" in note
+    with_sign, without = typed(pd.Series(["10%", "0"])), typed(pd.Series(["0.1"]))
+    assert not with_sign.mixed_percentages("rate")
+    assert not without.mixed_percentages("rate")
+    assert not with_sign.other_percentages("rate", with_sign.changed)
+    assert "rate" in with_sign.other_percentages("rate", without.changed)[0]
+    assert "rate" in without.other_percentages("rate", with_sign.changed)[0]
 
 
 @pytest.mark.parametrize(
@@ -241,7 +263,7 @@ def test_a_number_written_as_in_a_country_is_read_back(amounts, locale):
     assert numbers(*cells) == [float(amount) for amount in amounts]
 
 
-@given(st.lists(st.text(max_size=12) | st.none(), max_size=30), st.sampled_from([None, *TYPES]))
+@given(st.lists(st.text(max_size=12) | st.none(), max_size=30), st.sampled_from([None, *NAMES]))
 def test_any_text_at_all_is_read_and_every_gap_is_counted(cells, told):
     column = read(*cells, told=told)
     filled = [cell for cell in cells if cell is not None]
@@ -254,15 +276,15 @@ def test_any_text_at_all_is_read_and_every_gap_is_counted(cells, told):
 
 def test_many_cells_of_prose_are_not_read_as_numbers_one_by_one(monkeypatch):
     read_lengths = []
-    original = column_types.read_numbers
+    original = number_cells.read_numbers
 
     def counted(texts, *args):
         read_lengths.append(len(texts))
         return original(texts, *args)
 
-    monkeypatch.setattr(column_types, "read_numbers", counted)
+    monkeypatch.setattr(number_cells, "read_numbers", counted)
     read(*[f"thing {n}" for n in range(5000)])
-    assert sum(read_lengths) <= column_types.SAMPLE
+    assert sum(read_lengths) <= inference.SAMPLE
 
 
 def test_rare_prose_among_many_numbers_is_not_missed_for_being_drawn_in_a_sample():

@@ -7,9 +7,9 @@ from qkvsearch.errors import DataError
 from qkvsearch.tables.columns import Columns, find_column, require_column
 from qkvsearch.tables.columns.choice import choose_catalog_columns, choose_log_columns
 from qkvsearch.tables.dataset import read_dataset
-from qkvsearch.tables.files.encoded import encoded
 from qkvsearch.tables.ids import Ids
 from qkvsearch.tables.report import ReadReport
+from qkvsearch.tables.table import table_of
 
 
 @pytest.mark.parametrize(
@@ -62,6 +62,8 @@ def test_a_role_that_cannot_be_guessed_names_the_option():
     ("role", "name"),
     [
         ("id", "Artikel-Nr."), ("id", "Référence produit"), ("id", "商品コード"), ("id", "الرقم"),
+        ("id", "編號"), ("id", "商品編號"), ("title", "名稱"), ("user", "會員"),
+        ("time", "下單時間"),
         ("title", "Bezeichnung"), ("title", "Название"), ("title", "商品名称"), ("title", "שם"),
         ("user", "customer_email"), ("user", "Kunden-Nr."), ("user", "Покупатель"),
         ("item", "external movie id"), ("item", "productId"), ("item", "Lineitem sku"),
@@ -90,7 +92,7 @@ def test_words_beside_the_telling_one_make_it_another_thing(role, name):
 def log_of(columns=None, item_ids=None, **cells):
     report = ReadReport("log.csv")
     frame = pd.DataFrame(cells, dtype=object)
-    return choose_log_columns(encoded(frame), columns or Columns(), report, item_ids), report
+    return choose_log_columns(table_of(frame), columns or Columns(), report, item_ids), report
 
 
 def test_a_title_without_a_usual_name_is_found_by_its_words():
@@ -226,7 +228,7 @@ def test_a_column_with_a_code_of_its_own_in_every_row_is_the_id():
 
 @pytest.mark.parametrize(
     "cells",
-    [["k-101", "k-101"], ["k-101", None], ["red tent", "blue tent"], ["tent", "rope"], ["1", "2"]],
+    [["k-101", "k-101"], ["k-101", None], ["red tent", "blue tent"], ["tent", "rope"], ["1", "1"]],
 )
 def test_without_such_a_column_the_rows_are_numbered_unless_a_log_names_the_items(cells):
     found, report = catalog_of(nr=cells, kind=["a", "a"])
@@ -235,6 +237,13 @@ def test_without_such_a_column_the_rows_are_numbered_unless_a_log_names_the_item
     items = pd.DataFrame({"nr": cells, "kind": ["a", "a"]}, dtype=object)
     with pytest.raises(DataError, match="which column is the id"):
         read_dataset(items, pd.DataFrame({"user": ["u"], "item": ["gone"]}))
+
+
+@pytest.mark.parametrize("name", ["Nr", "Nr.", "No.", "№", "Nummer", "Número"])
+def test_a_column_named_as_a_number_is_the_id_where_its_cells_tell_the_rows_apart(name):
+    assert catalog_of(**{name: ["1", "2"], "kind": ["a", "a"]})[0].id == name
+    assert catalog_of(**{name: ["1", "1"], "kind": ["a", "a"]})[0].id is None
+    assert catalog_of(**{name: ["1", "2"], "sku": ["a", "b"]})[0].id == "sku"
 
 
 def test_names_come_before_what_is_in_the_columns():

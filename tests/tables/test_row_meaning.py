@@ -8,10 +8,12 @@ import pytest
 
 from qkvsearch.errors import DataError
 from qkvsearch.tables.columns import Columns
+from qkvsearch.tables.columns.events import COMMON_EVENTS, event_name
 from qkvsearch.tables.columns.facts import ColumnFacts
-from qkvsearch.tables.columns.row_meaning import COMMON_EVENTS, event_name
+from qkvsearch.tables.columns.row_meaning import RULES, FreeColumn, rule_for
 from qkvsearch.tables.dataset import read_dataset
 from qkvsearch.tables.report import ReadReport
+from qkvsearch.tables.table import table_of
 
 USERS, ITEMS = [f"u{k}" for k in range(30)], [f"p{k}" for k in range(20)]
 
@@ -115,6 +117,7 @@ DOUBTS = {
     "Financial Status": (["paid", "refunded"], "what a row is. Use `event_column` 'Financial St"),
     "kind": (["watched trailer", "bought"], "what a row is"),
     "状态": (["已购买", "已退款"], "what a row is"),
+    "狀態": (["已購買", "已退貨"], "what a row is"),
     "Refunded Amount": (["0.00", "12.50", "7"], "which rows were taken back"),
     "cancelled_at": (["2024-01-02", ""], "which rows were taken back"),
     "type": (["refund"], "what a row is"),
@@ -143,6 +146,15 @@ def test_a_column_that_may_say_what_a_row_means_stops_unless_it_is_ignored(name)
     assert f"`ignore` {name}" in str(error.value).replace("'", "")
     _, report = read(frame, ignore=[name.upper()])
     assert "unused" not in report.chosen
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+def test_each_rule_is_the_first_that_holds_for_its_example(rule):
+    name, cells = rule.example
+    filled = [cell or np.nan for cell in cells]
+    table = table_of(pd.DataFrame({"user": "a", "item": "x", name: filled}, dtype=object))
+    column = FreeColumn(table, name, "user", "item", has_feedback="feedback" in rule.name)
+    assert rule_for(column) is rule
 
 
 def test_harmless_columns_are_listed():

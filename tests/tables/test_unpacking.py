@@ -170,3 +170,20 @@ def test_a_pipe_is_a_file(tmp_path):
 def test_a_name_longer_than_names_are_is_no_file():
     with pytest.raises(DataError, match="no such file"):
         read_table("x" * 5000)
+
+
+@pytest.mark.parametrize(
+    ("member", "content"),
+    [
+        ("mimetype", "application/vnd.oasis.opendocument.spreadsheet"),
+        ("xl/workbook.bin", "x"),
+        ("Index/Document.iwa", "x"),
+        ("word/document.xml", "<x/>"),
+    ],
+)
+def test_a_document_that_is_an_archive_says_how_to_save_it(tmp_path, member, content):
+    with zipfile.ZipFile(tmp_path / "a.file", "w") as archive:
+        archive.writestr(member, content)
+        archive.writestr("content.xml", "<x/>")
+    with pytest.raises(DataError, match=r"save the table as .xlsx or CSV"):
+        read_table(tmp_path / "a.file")

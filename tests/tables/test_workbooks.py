@@ -2,7 +2,7 @@
 
 import re
 import zipfile
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -349,3 +349,66 @@ def test_a_shared_text_of_pieces_is_read_whole(with_sheet):
     shared = "<r><rPr/><t>ket</t></r><r><t>tle</t></r><rPh sb='0' eb='1'><t>k</t></rPh>"
     frame, _ = read_table(with_sheet(row_of('<c r="B2" t="s"><v>0</v></c>'), shared=shared))
     assert frame.to_numpy().tolist() == [["a", "kettle"]]
+
+
+def test_a_percentage_is_the_number_that_is_shown_as_in_csv(tmp_path):
+    made = openpyxl.Workbook()
+    sheet = made.active
+    for row in [["id", "rate", "shown"], ["a", 0.07, 12.5], ["b", 0.125, 3], ["c", 1, 4]]:
+        sheet.append(row)
+    for row in (2, 3, 4):
+        sheet.cell(row, 2).number_format = ("0%", "0.00%", "[Red]0.0%;-0.0%")[row - 2]
+        sheet.cell(row, 3).number_format = '0.0"%"'  # the sign alone
+    made.save(tmp_path / "rates.xlsx")
+    frame, _ = read_table(tmp_path / "rates.xlsx")
+    assert frame["rate"].tolist() == ["7%", "12.5%", "100%"]
+    assert frame["shown"].tolist() == ["12.5", "3", "4"]
+
+
+def test_merged_cells_below_the_header_are_a_warning(tmp_path):
+    made = openpyxl.Workbook()
+    sheet = made.active
+    for row in [["Shop"], ["id", "title", "kind"], [1, "Tent", "big"], [2, "Rope"], [3, "Mat"]]:
+        sheet.append(row)
+    sheet.merge_cells("A1:C1")
+    sheet.merge_cells("C3:C5")
+    made.save(tmp_path / "shop.xlsx")
+    _, report = read_table(tmp_path / "shop.xlsx")
+    (warning,) = [warning for warning in report.warnings if "merged" in warning]
+    assert "C3:C5" in warning
+    assert "1 range" in warning
+
+
+def test_lengths_of_time_and_escaped_characters_are_read_as_they_are_shown(book):
+    rows = [["id", "title"], [1, timedelta(days=1, hours=6)], [2, "_x0041_ _x005F_x0042_"]]
+    frame, _ = read_table(book(Items=rows))
+    assert frame["title"].tolist() == ["30:00:00", "A _x0042_"]
+
+
+@pytest.mark.parametrize(
+    ("cell", "named"),
+    [
+        ('<c r="A2"><v>NaN</v></c>', "'NaN'"),
+        ('<c r="A2"><v>1e400</v></c>', "1e400"),
+        ('<c r="A2" t="b"><v>true</v></c>', "'true'"),
+        ('<c r="A2" t="s"><v>99</v></c>', "99"),
+    ],
+)
+def test_a_value_that_cannot_be_read_names_its_cell_and_what_to_do(with_rows, cell, named):
+    row_2 = f'<row r="2">{cell}</row>'
+    with pytest.raises(DataError, match=r"cell A2 .*save the sheet as CSV") as caught:
+        read_table(with_rows(row_2))
+    assert named in str(caught.value)
+
+
+def test_a_strict_workbook_says_how_to_save_it(book, tmp_path):
+    usual, strict = book(Items=ITEMS), tmp_path / "strict.xlsx"
+    namespace = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+    with zipfile.ZipFile(usual) as whole, zipfile.ZipFile(strict, "w") as file:
+        for name in whole.namelist():
+            text = whole.read(name).decode()
+            file.writestr(
+                name, text.replace(namespace, "http://purl.oclc.org/ooxml/spreadsheetml/main")
+            )
+    with pytest.raises(DataError, match=r"Strict.*CSV"):
+        read_table(strict)

@@ -165,6 +165,9 @@ def test_a_catalog_tells_its_language(language):
         ["", "…"],
         ["deep sea", "red car", "fast car"],
         ["AB-1204", "4711"],
+        ["Blue"],
+        ["Red kettle"],
+        ["Rio Bravo"],
         ["Bluetooth speaker black waterproof"] * 100 + ["und die für"],
         ["La La Land", "El Mariachi", "Das Boot", "Der Untergang", "Le Samouraï", "The Thing"],
         ["La vie en rose", "Le chat du rabbin", "Les amants du Pont-Neuf"]

@@ -3,6 +3,7 @@
 import logging
 import threading
 import time
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -10,9 +11,11 @@ import pytest
 pytest.importorskip("fastapi", reason="needs qkvsearch[web]")
 
 from qkvsearch import Engine, build
-from qkvsearch.engine.open_build import OpenBuild
 from qkvsearch.errors import DamagedError
 from qkvsearch.learn import merge
+from qkvsearch.rank.loaded_build import LoadedBuild
+from qkvsearch.rank.questions import SearchQuestion
+from qkvsearch.rank.search import search
 from qkvsearch.web import hot_reload
 from qkvsearch.web.hot_reload import HotReloadEngine, warm
 
@@ -69,7 +72,7 @@ def test_nobody_waits_until_it_is_open_and_has_answered(engine, path, monkeypatc
     assert {hit.id for hit in engine.search("kite")} == {1, 2}
     may_go_on.set()
     until(lambda: engine.n_items == 4)
-    assert engine.current_build in asked
+    assert any(engine.snapshot is build.snapshot for build in asked)
 
 
 def test_a_question_waits_where_its_build_was_deleted(path):
@@ -115,12 +118,12 @@ def test_one_that_cannot_be_opened_is_told_of_and_the_former_answers(
 
     monkeypatch.setattr(hot_reload, "RETRY_INTERVAL", 0.01)
     with caplog.at_level(logging.ERROR, "qkvsearch.web"):
-        monkeypatch.setattr(hot_reload, "OpenBuild", broken)
+        monkeypatch.setattr(hot_reload, "LoadedBuild", SimpleNamespace(open=broken))
         with Engine(path) as writer:
             writer.add(MORE)
         until(lambda: "disk on fire" in caplog.text)
     assert {hit.id for hit in engine.search("kite")} == {1, 2}
-    monkeypatch.setattr(hot_reload, "OpenBuild", OpenBuild)
+    monkeypatch.setattr(hot_reload, "LoadedBuild", LoadedBuild)
     until(lambda: engine.n_items == 4)
 
 
@@ -144,11 +147,11 @@ def test_it_closes_once_nothing_reads_its_files(path, monkeypatch):
     def slowly(build, ends):
         assert ends.wait(WITHIN)
         time.sleep(0.1)
-        assert build.search("kite")
+        assert search(build, SearchQuestion(query="kite"))
         ended.append("reading")
 
     monkeypatch.setattr(hot_reload, "warm", slowly)
-    monkeypatch.setattr(OpenBuild, "close", lambda build: ended.append("the build"))
+    monkeypatch.setattr(LoadedBuild, "close", lambda build: ended.append("the build"))
     with HotReloadEngine(path) as engine:
         engine.follow()
     assert ended == ["reading", "the build"]
@@ -171,6 +174,18 @@ def test_a_request_is_answered_from_one_build(path):
             assert engine.n_items == 3
             assert 4 not in engine.items
         assert engine.n_items == 4
+
+
+def test_a_request_keeps_its_build_open_until_it_ends(engine, path):
+    with engine.one_build():
+        (segment,) = engine.catalog.segments
+        with Engine(path) as writer:
+            writer.add(MORE)
+        until(lambda: engine._build.n_items == 4)
+        assert not segment._is_closed
+        assert engine.items[1]["title"] == "red kite"
+    until(lambda: segment._is_closed)
+    assert engine.items[4]["title"] == "green kite"
 
 
 def test_what_a_request_changes_it_sees(path):

@@ -3,56 +3,114 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Set
 from dataclasses import dataclass
-from functools import partial
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import pandas as pd
 
+from qkvsearch._utils.caching import cached_property
 from qkvsearch.errors import DataError, listed_names
 from qkvsearch.tables.columns import (
     A_NUMBER,
     EMAIL,
     Columns,
     check_column,
+    folded,
     named,
     require_column,
 )
-from qkvsearch.tables.columns.column_types import typed
 from qkvsearch.tables.columns.dates import are_times
-from qkvsearch.tables.columns.facts import ColumnFacts, ColumnType
-from qkvsearch.tables.columns.row_meaning import check_meaning, named_as_taking_back, says_nothing
+from qkvsearch.tables.columns.events import named_as_taking_back
+from qkvsearch.tables.columns.facts import ColumnFacts
+from qkvsearch.tables.columns.inference import typed
+from qkvsearch.tables.columns.row_meaning import check_meaning, says_nothing
 from qkvsearch.tables.columns.searched import holds_codes, why_unsearched
-from qkvsearch.tables.files.encoded import EncodedTable
 from qkvsearch.tables.ids import Ids, id_texts
 from qkvsearch.tables.layouts import layout_hint
 from qkvsearch.tables.report import ReadReport
+from qkvsearch.tables.table import Table
 
 # Number of cells, spread over the column, that are looked at.
 SAMPLE_CELLS = 1_000
 # More than this share of them has to be what the role needs.
 MIN_SHARE = 0.5
-Table: TypeAlias = pd.DataFrame | EncodedTable
-Check: TypeAlias = Callable[[pd.Series], pd.Series]
+# A column of such a name may as well have amounts, so its cells have to say that it is an id.
+A_NUMBERS_NAME = frozenset(("nr", "no", "nummer", "numer", "numero", "номер", "番号", "번호"))
+# A catalog is a frame, and a log a table.
+Rows: TypeAlias = pd.DataFrame | Table
 BY_CALLER, BY_NAME, BY_CELLS = "your choice", "by name", "from its contents"
+BY_LOG = "by the items of the interactions"
+# Which columns a rule is tried on: those with a usual name for the role, or all that have no role,
+# in the order of the file or those with a usual name first.
+NAMED, FREE, NAMED_FIRST = "named", "free", "named first"
 
 
-class Choice:
-    """Roles that are assigned one after the other, each to a column that has none yet."""
+class RoleRule(NamedTuple):
+    """A rule by which a column gets a role that no column has yet.
 
-    def __init__(self, table: Table, columns: Columns, report: ReadReport) -> None:
-        self.table, self.columns, self.report = table, columns, report
+    tried: the columns that it is tried on, `NAMED`, `FREE` or `NAMED_FIRST`. reason: why a column
+    has the role, for the report. condition, example: for the documentation. cells: which cells fit
+    the role; more than `min_share` of them have to. column: whether a column as a whole fits.
+    """
+
+    role: str
+    tried: str
+    reason: str
+    condition: str
+    example: str
+    cells: Callable[[RoleChoice, pd.Series], pd.Series] | None = None
+    min_share: float = MIN_SHARE
+    column: Callable[[RoleChoice, str], bool] | None = None
+
+
+class RoleChoice:
+    """Roles that are assigned one after the other, each to a column that has none yet.
+
+    item_ids: for a log, the ids of the catalog in lower case. log: for a catalog, the interactions
+    with its items. None where there is no such other table.
+    """
+
+    def __init__(
+        self,
+        table: Rows,
+        columns: Columns,
+        report: ReadReport,
+        *,
+        item_ids: Set[str] | None = None,
+        log: Table | None = None,
+    ) -> None:
+        self.table = table
+        self.columns = columns
+        self.report = report
+        self.item_ids = item_ids
+        self.log = log
         self.names = columns.not_ignored(table.columns)
         self.roles: dict[str, str] = {}
         self.reasons: dict[str, str] = {}
 
+    @cached_property
+    def items_of_log(self) -> list[pd.Series]:
+        """Some cells of each column of the log that may be that of the items."""
+        if self.log is None:
+            return []
+        item = self.columns.item
+        names = [item] if item in self.log else named("item", list(self.log.columns))
+        return [sample(self.log, str(name)) for name in names]
+
+    def cells_of(self, name: str) -> pd.Series:
+        """Return a column of a catalog, which is a frame."""
+        assert isinstance(self.table, pd.DataFrame)
+        return self.table[name]
+
     def assign(self, role: str, column: str, reason: str) -> None:
-        self.roles[role], self.reasons[role] = column, reason
+        self.roles[role] = column
+        self.reasons[role] = reason
 
     def free(self) -> list[str]:
         """Return the columns without a role."""
-        return [name for name in self.names if name not in self.roles.values()]
+        taken = self.roles.values()
+        return [name for name in self.names if name not in taken]
 
     def by_caller(self, *roles: str) -> None:
         """Assign the columns that the caller names."""
@@ -62,28 +120,46 @@ class Choice:
                 column = check_column(name, self.names, self.report.file, f"`{role}_column`")
                 self.assign(role, column, BY_CALLER)
 
-    def by_name(self, role: str, fits: Check | None = None, min_share: float = MIN_SHARE) -> None:
-        """Assign the first column with a usual name, if more than `min_share` of its cells fit."""
-        if role in self.roles:
-            return
-        for name in named(role, self.free()):
-            cells = sample(self.table, name)
-            fitting = None if fits is None or cells.empty else fits(cells)
-            if fitting is None or fitting.mean() > min_share:
-                return self.assign(role, name, BY_NAME)
+    def apply(self, rules: Iterable[RoleRule]) -> None:
+        """Try the rules in order. Each assigns its role to the first column that fits, unless a
+        column has it already.
+        """
+        for rule in rules:
+            if rule.role in self.roles:
+                continue
+            for name in self._candidates(rule):
+                if self._fits(rule, name):
+                    self.assign(rule.role, name, rule.reason)
+                    break
+
+    def _candidates(self, rule: RoleRule) -> list[str]:
+        """Return the free columns that a rule is tried on."""
+        free = self.free()
+        if rule.tried == FREE:
+            return free
+        usual = named(rule.role, free)
+        if rule.tried == NAMED:
+            return usual
+        return [*usual, *(name for name in free if name not in usual)]
+
+    def _fits(self, rule: RoleRule, name: str) -> bool:
+        if rule.column is not None and not rule.column(self, name):
+            return False
+        if rule.cells is None:
+            return True
+        cells = sample(self.table, name)
+        if cells.empty:
+            return rule.tried == NAMED
+        fitting = rule.cells(self, cells)
+        if fitting.mean() > rule.min_share:
+            return True
+        if rule.tried == NAMED:
             row = self.report.where(cells[~fitting].index[0])
             self.report.notes.append(
-                f"column {name} left out: it is named as the {role}, and row {row} does not fit"
+                f"column {name} left out: it is named as the {rule.role}, and row {row} does not "
+                "fit"
             )
-
-    def by_cells(self, role: str, fits: Check) -> None:
-        """Assign the first free column of which enough cells fit."""
-        if role in self.roles:
-            return
-        for name in self.free():
-            cells = sample(self.table, name)
-            if len(cells) and fits(cells).mean() > MIN_SHARE:
-                return self.assign(role, name, BY_CELLS)
+        return False
 
     def warn_of_no_header(self) -> None:
         """Warn where the names of the columns may be data: no role was found by one of them, and
@@ -114,7 +190,7 @@ class Choice:
         self.report.chosen = "; ".join(phrases)
 
 
-def sample(table: Table, column: str) -> pd.Series:
+def sample(table: Rows, column: str) -> pd.Series:
     """Return some of a column's cells that are not empty."""
     if not isinstance(table, pd.DataFrame):
         return table.sample(column, SAMPLE_CELLS)
@@ -126,11 +202,10 @@ def spread(cells: pd.Series) -> pd.Series:
     return cells.iloc[:: max(1, len(cells) // SAMPLE_CELLS)]
 
 
-def users_column(table: Table) -> str | None:
+def users_column(table: Rows) -> str | None:
     """Return a column that is named as users are, or has e-mail addresses in it."""
-    choice = Choice(table, Columns(), ReadReport(""))
-    choice.by_name("user")
-    choice.by_cells("user", are_emails)
+    choice = RoleChoice(table, Columns(), ReadReport(""))
+    choice.apply(rule for rule in LOG_RULES if rule.role == "user")
     return choice.roles.get("user")
 
 
@@ -150,17 +225,123 @@ def are_emails(cells: pd.Series) -> pd.Series:
     return cells.str.strip().str.fullmatch(EMAIL).astype(bool)
 
 
-def are_among(ids: set[str], cells: pd.Series) -> pd.Series:
+def are_among(ids: Set[str], cells: pd.Series) -> pd.Series:
     return id_texts(cells).str.casefold().isin(ids)
 
 
 # --- the columns of a log ---
 
 
-LOG_TYPES: dict[str, ColumnType] = {
-    "user": "text", "item": "text", "rating": "number", "weight": "number", "event": "text",
+LOG_TYPES: dict[str, str] = {
+    "user": "text",
+    "item": "text",
+    "rating": "number",
+    "weight": "number",
+    "event": "text",
     "time": "date",
-}  # fmt: skip
+}
+# A column of times that are ranks: the first interaction of a user has 1, the next one 2.
+TIME_RANKS = "time_rank_in_user"
+
+
+def _in_catalog(choice: RoleChoice, cells: pd.Series) -> pd.Series:
+    if choice.item_ids is None:
+        return pd.Series(True, cells.index)
+    return are_among(choice.item_ids, cells)
+
+
+def _differs_within_items(choice: RoleChoice, name: str) -> bool:
+    items = [choice.roles["item"]] if "item" in choice.roles else []
+    assert isinstance(choice.table, Table)
+    return not says_nothing(choice.table, name, items)
+
+
+# The rules by which the columns of a log get their roles, in order.
+LOG_RULES = (
+    RoleRule(
+        "user",
+        NAMED,
+        BY_NAME,
+        "It has a usual name.",
+        "`user_id`, `customer_email`, `Kunden-Nr.`",
+    ),
+    RoleRule(
+        "item",
+        NAMED,
+        BY_NAME,
+        "It has a usual name and, with a catalog, a cell that is an id of it.",
+        "`item`, `product_id`, `SKU`",
+        cells=_in_catalog,
+        min_share=0,
+    ),
+    RoleRule("rating", NAMED, BY_NAME, "It has a usual name.", "`rating`, `stars`"),
+    RoleRule(
+        "weight",
+        NAMED,
+        BY_NAME,
+        "It has a usual name, and most cells are numbers.",
+        "`quantity`, `minutes_watched`",
+        cells=lambda choice, cells: can_be_numbers(cells),
+    ),
+    RoleRule(
+        "time",
+        NAMED,
+        BY_NAME,
+        "It has a usual name, and half of the cells are times or numbers.",
+        "`timestamp`, `ordered_at`",
+        cells=lambda choice, cells: are_times(cells) | are_numbers(cells),
+        min_share=0.499,
+    ),
+    RoleRule(
+        "time",
+        FREE,
+        BY_NAME,
+        f"Its name is `{TIME_RANKS}`.",
+        f"`{TIME_RANKS}`",
+        column=lambda choice, name: name == TIME_RANKS,
+    ),
+    RoleRule(
+        "user",
+        FREE,
+        BY_CELLS,
+        "Most cells are e-mail addresses.",
+        "ann@example.com, bob@example.com",
+        cells=lambda choice, cells: are_emails(cells),
+    ),
+    RoleRule(
+        "item",
+        FREE,
+        BY_CELLS,
+        "There is a catalog, and most cells are ids of it.",
+        "m013, m025",
+        cells=_in_catalog,
+        column=lambda choice, name: choice.item_ids is not None,
+    ),
+    RoleRule(
+        "item",
+        NAMED,
+        BY_NAME,
+        "It has a usual name, though no cell is an id of the catalog; its rows are skipped.",
+        "`item`: another catalog's ids",
+    ),
+    RoleRule(
+        "time",
+        FREE,
+        BY_CELLS,
+        "Most cells are times, and it is not named as of refunds or cancellations.",
+        "2024-03-01, 2024-03-02",
+        cells=lambda choice, cells: are_times(cells),
+        column=lambda choice, name: not named_as_taking_back(name),
+    ),
+    RoleRule(
+        "event",
+        NAMED,
+        BY_NAME,
+        "It has a usual name, and its cells differ within the rows of an item.",
+        "`event_type`, `action`",
+        column=_differs_within_items,
+    ),
+)
 
 
 @dataclass(frozen=True)
@@ -177,47 +358,28 @@ class LogChoice:
 
 
 def choose_log_columns(
-    table: EncodedTable, columns: Columns, report: ReadReport, item_ids: Ids | None
+    table: Table, columns: Columns, report: ReadReport, item_ids: Ids | None
 ) -> LogChoice:
     """Choose the columns of a log, and describe the choice in `report`.
 
     item_ids: those of the catalog, among which an item has to be. Raises `DataError` where no
     column can be the user or the item.
     """
-    choice = Choice(table, columns, report)
-    in_catalog = None
-    if item_ids is not None:
-        in_catalog = partial(are_among, {text.casefold() for text in item_ids.texts})
-    choice.by_caller("user", "item", "rating", "weight", "event", "time")
-    choice.by_name("user")
-    choice.by_name("item", in_catalog, min_share=0)
-    choice.by_name("rating")
-    choice.by_name("weight", can_be_numbers)
-    choice.by_name("time", lambda cells: are_times(cells) | are_numbers(cells), min_share=0.499)
-    comparable = True
-    if "time" not in choice.roles and "time_rank_in_user" in choice.free():
-        choice.assign("time", "time_rank_in_user", BY_NAME)
-        comparable = False
-    choice.by_cells("user", are_emails)
-    if in_catalog is not None:
-        choice.by_cells("item", in_catalog)
+    ids = None if item_ids is None else {text.casefold() for text in item_ids.texts}
+    choice = RoleChoice(table, columns, report, item_ids=ids)
+    choice.by_caller(*LOG_TYPES)
+    choice.apply(LOG_RULES)
     for role in ("user", "item"):
-        if role not in choice.roles:  # an error, or a column of items that the catalog lacks
+        if role not in choice.roles:
             try:
-                column = require_column(role, None, choice.free(), report.file, choice.names)
+                require_column(role, None, choice.free(), report.file, choice.names)
             except DataError as error:
                 raise DataError(f"{error}{layout_hint(table, report)}") from None
-            choice.assign(role, column, BY_NAME)
     if re.fullmatch(EMAIL, choice.roles["user"].strip()):
         raise DataError(
             f"{report.file}: the first row has an e-mail address and is read as the names of the "
             "columns: add a row of names above it"
         )
-    choice.by_cells("time", lambda cells: are_times(cells) & (not named_as_taking_back(cells.name)))
-    ids = [choice.roles["item"]]
-    for name in named("event", choice.free()):
-        if "event" not in choice.roles and not says_nothing(table, name, ids):
-            choice.assign("event", name, BY_NAME)
     if columns.event_weights and "event" not in choice.roles:
         raise DataError(
             f"{report.file}: `event_weights` is of events, and no column looks like any; name it "
@@ -229,7 +391,8 @@ def choose_log_columns(
         ColumnFacts(name, role, LOG_TYPES[role]).of(*table.filled(name))
         for role, name in choice.roles.items()
     )
-    return LogChoice(**choice.roles, times_comparable=comparable)
+    are_ranks = choice.roles.get("time") == TIME_RANKS and choice.reasons["time"] == BY_NAME
+    return LogChoice(**choice.roles, times_comparable=not are_ranks)
 
 
 # --- the columns of a catalog ---
@@ -239,7 +402,6 @@ def choose_log_columns(
 DELIMITER = re.compile(r"[,;|\t:^~/]")
 # A short text with a word in it.
 LIKE_A_TITLE = re.compile(r"(?=.*[^\W\d_]{2}).{2,120}")
-BY_LOG = "by the items of the interactions"
 
 
 @dataclass(frozen=True)
@@ -253,50 +415,23 @@ class CatalogChoice:
 
 
 def choose_catalog_columns(
-    frame: pd.DataFrame, columns: Columns, report: ReadReport, log: EncodedTable | None = None
+    frame: pd.DataFrame, columns: Columns, report: ReadReport, log: Table | None = None
 ) -> CatalogChoice:
     """Choose the columns of a catalog, and describe the choice in `report`.
 
     log: the interactions with these items, if any. Raises `DataError` where no column can be the
     id of the items of a log.
     """
-    choice = Choice(frame, columns, report)
+    choice = RoleChoice(frame, columns, report, log=log)
     choice.by_caller("id", "title")
-    if log is not None and "id" not in choice.roles and (column := _id_in_log(choice, frame, log)):
-        choice.assign("id", column, BY_LOG)
-    choice.by_name("id")
-    choice.by_name("title")
-    if "id" not in choice.roles:
-        codes = [name for name in choice.free() if _are_ids(frame[name])]
-        if codes and len(choice.names) > 1:
-            choice.assign("id", codes[0], BY_CELLS)
+    choice.apply(CATALOG_RULES)
     is_one = len(choice.names) == 1 and DELIMITER.search(choice.names[0])
     if "id" not in choice.roles and (log is not None or is_one):
         require_column("id", None, choice.free(), report.file, choice.names)
-    if "title" not in choice.roles:
-        titles = [name for name in choice.free() if _are_titles(frame[name])]
-        if titles:
-            choice.assign("title", titles[0], BY_CELLS)
     choice.warn_of_no_header()
     id_ = choice.roles.get("id")
     choice.describe(id="" if id_ else "the number of the row (`id_column` names a column)")
     return CatalogChoice(id_, choice.roles.get("title", id_))
-
-
-def _id_in_log(choice: Choice, frame: pd.DataFrame, log: EncodedTable) -> str | None:
-    """Return the first column whose values a column of the log names items by, if there is one.
-
-    A catalog may have several ids, such as a SKU and an EAN. Columns named as ids come first.
-    """
-    item = choice.columns.item
-    items = [item] if item in log else named("item", list(log.columns))
-    samples = [sample(log, str(name)) for name in items]
-    ids = named("id", choice.free())
-    for name in [*ids, *(name for name in choice.free() if name not in ids)]:
-        values = set(id_texts(frame[name].dropna()).str.casefold())
-        if any(len(cells) and are_among(values, cells).mean() > MIN_SHARE for cells in samples):
-            return name
-    return None
 
 
 def _are_ids(column: pd.Series) -> bool:
@@ -307,6 +442,12 @@ def _are_ids(column: pd.Series) -> bool:
     return not are_times(cells).any() and holds_codes(typed(cells).cells)
 
 
+def _are_numbered(column: pd.Series) -> bool:
+    """Return whether a column has another whole number in every row."""
+    is_whole = column.str.strip().str.fullmatch(r"\d+")
+    return len(column) > 1 and column.is_unique and bool(is_whole.fillna(False).all())
+
+
 def _are_titles(column: pd.Series) -> bool:
     """Return whether a column has short texts that search reads, most of which differ."""
     cells = spread(column.dropna())
@@ -315,3 +456,56 @@ def _are_titles(column: pd.Series) -> bool:
     texts = typed(cells)
     is_title = cells.str.strip().str.fullmatch(LIKE_A_TITLE)
     return texts.type == "text" and not why_unsearched(texts.cells) and is_title.mean() > MIN_SHARE
+
+
+def _names_items_of_log(choice: RoleChoice, name: str) -> bool:
+    """Return whether most items of the log are in a column. A catalog may have several ids, such as
+    a SKU and an EAN.
+    """
+    if choice.log is None:
+        return False
+    ids = set(id_texts(choice.cells_of(name).dropna()).str.casefold())
+    return any(
+        len(items) > 0 and are_among(ids, items).mean() > MIN_SHARE for items in choice.items_of_log
+    )
+
+
+# The rules by which the columns of a catalog get their roles, in order.
+CATALOG_RULES = (
+    RoleRule(
+        "id",
+        NAMED_FIRST,
+        BY_LOG,
+        "There are interactions, and most of their items are in it. Usual names come first.",
+        "`EAN` beside `SKU`",
+        column=_names_items_of_log,
+    ),
+    RoleRule("id", NAMED, BY_NAME, "It has a usual name.", "`id`, `SKU`, `Artikel-Nr.`"),
+    RoleRule("title", NAMED, BY_NAME, "It has a usual name.", "`title`, `Name`, `名称`"),
+    RoleRule(
+        "id",
+        FREE,
+        BY_CELLS,
+        "It has a code of its own in every row, and is not the only column.",
+        "A-1042, A-1043",
+        column=lambda choice, name: len(choice.names) > 1 and _are_ids(choice.cells_of(name)),
+    ),
+    RoleRule(
+        "title",
+        FREE,
+        BY_CELLS,
+        "It has texts of up to 120 characters, which mostly differ and which search reads.",
+        "Spirited Away, Princess Mononoke",
+        column=lambda choice, name: _are_titles(choice.cells_of(name)),
+    ),
+    RoleRule(
+        "id",
+        FREE,
+        BY_NAME,
+        "It is named as a number, and has another whole number in every row.",
+        "`Nr` or `№` with 1, 2, 3",
+        column=lambda choice, name: (
+            folded(name) in A_NUMBERS_NAME and _are_numbered(choice.cells_of(name))
+        ),
+    ),
+)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable
 from itertools import compress
 from typing import NamedTuple
@@ -15,8 +16,19 @@ from qkvsearch.tables.columns.facts import CELL_WORDS, CURRENCY_SYMBOLS, ParsedC
 SIGNS = dict.fromkeys("\u2212\u2012\u2013\u2014\ufe63\uff0d", "-") | {"\uff0b": "+"}
 SPACES = dict.fromkeys("\u00a0\u2002\u2003\u2007\u2008\u2009\u200a\u202f\u3000\t", " ")
 APOSTROPHES = dict.fromkeys("\u2019\u02bc\uff07`\u00b4", "'")
-FULL_WIDTH = {chr(0xFF10 + digit): str(digit) for digit in range(10)}
-ONE_SPELLING = str.maketrans(SIGNS | SPACES | APOSTROPHES | FULL_WIDTH)
+# Full-width signs of East Asia, and those of Arabic, whose decimal sign separates nothing else.
+ARABIC_DECIMAL = "\u066b"
+SEPARATORS = {"\uff0e": ".", ARABIC_DECIMAL: ".", "\uff0c": ",", "\u060c": ",", "\u066c": "'"}
+PERCENTS = dict.fromkeys("\uff05\ufe6a\u066a", "%")
+BRACKETS = {"\uff08": "(", "\uff09": ")"}
+CURRENCIES = {"￥": "¥", "＄": "$", "￡": "£", "￠": "¢", "￦": "₩"}
+# Marks of the direction of writing, which some programs put around numbers.
+DIRECTIONS = dict.fromkeys("\u200e\u200f\u061c", "")
+ONE_SPELLING = str.maketrans(
+    SIGNS | SPACES | APOSTROPHES | SEPARATORS | PERCENTS | BRACKETS | CURRENCIES | DIRECTIONS
+)
+# A digit of another script, such as those of Arabic.
+OTHER_DIGIT = re.compile(r"[^\D0-9]")
 
 CODE_OR_WORD = "|".join([*CELL_WORDS["currencies"], *CELL_WORDS["currency_words"]])
 CURRENCY = rf"(?:[A-Z]{{0,3}}[{CURRENCY_SYMBOLS}]|(?:{CODE_OR_WORD})(?![a-z]))"
@@ -72,9 +84,11 @@ class NumberCell(NamedTuple):
     def text(self, decimal: str) -> str:
         """Return the number as Python writes it."""
         digits = self.digits.translate(TO_DOT[self.separator(decimal)])
-        return "-" * self.negative + digits + self.power
+        sign = "-" if self.negative else ""
+        return sign + digits + self.power
 
 
+PERCENT_REMOVED = "% removed"
 # A longer cell is no number, unless it has digits alone.
 MAX_LENGTH = 64
 NO_NUMBER = NumberCell("", "")
@@ -112,7 +126,7 @@ def _cell(text: str) -> NumberCell:
     if plain:
         sign, digits, power = plain.groups()
         return NumberCell(_shape(digits), digits, power, sign == "-")
-    spelled = text.translate(ONE_SPELLING).strip() if len(text) <= MAX_LENGTH else ""
+    spelled = _spelled(text) if len(text) <= MAX_LENGTH else ""
     match = NUMBER.fullmatch(spelled)
     if (
         match is None
@@ -122,12 +136,31 @@ def _cell(text: str) -> NumberCell:
         or not (shape := _shape(match["digits"]))
     ):
         return NO_NUMBER
-    brackets, minus = bool(match["open"]), "-" in (match["sign"], match["late"])
-    currency = match["before"] or match["after"] or ""
+    if shape == "either" and ARABIC_DECIMAL in text:
+        shape = "dot"
+    has_brackets = bool(match["open"])
+    has_minus = "-" in (match["sign"], match["late"])
     return NumberCell(
-        shape, match["digits"], match["power"] or "", minus != brackets, currency,
-        bool(match["percent"]), brackets,
-    )  # fmt: skip
+        shape=shape,
+        digits=match["digits"],
+        power=match["power"] or "",
+        negative=has_minus != has_brackets,
+        currency=match["before"] or match["after"] or "",
+        percent=bool(match["percent"]),
+        brackets=has_brackets,
+    )
+
+
+def _spelled(text: str) -> str:
+    """Return a cell with ASCII digits and one spelling of each sign.
+
+    >>> _spelled("١٬٢٩٩٫٠٠"), _spelled("￥５９．５")
+    ("1'299.00", '¥59.5')
+    """
+    spelled = text.translate(ONE_SPELLING).strip()
+    if spelled.isascii():
+        return spelled
+    return OTHER_DIGIT.sub(lambda digit: str(unicodedata.decimal(digit[0])), spelled)
 
 
 def _shape(digits: str) -> str:
@@ -201,7 +234,7 @@ def _note_changes(parsed: ParsedCells, cells: list[NumberCell], decimal: str) ->
     for currency in dict.fromkeys(cell.currency for cell in cells if cell.currency):
         parsed.change(f"{currency} removed", [cell.currency == currency for cell in cells])
     changes: dict[str, Callable[[NumberCell], bool]] = {
-        "% removed": lambda cell: cell.percent,
+        PERCENT_REMOVED: lambda cell: cell.percent,
         "parentheses read as minus": lambda cell: cell.brackets,
         "separators removed": lambda cell: cell.has_thousands(decimal),
         "decimal comma read": lambda cell: cell.has_comma(decimal),

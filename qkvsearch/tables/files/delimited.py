@@ -15,6 +15,7 @@ import pandas as pd
 
 from qkvsearch.errors import DataError
 from qkvsearch.tables.columns import NAMES, folded
+from qkvsearch.tables.files.file_format import TextFormat, TextOptions
 from qkvsearch.tables.files.frames import (
     Piece,
     begins_with_number,
@@ -25,10 +26,14 @@ from qkvsearch.tables.files.frames import (
     note_above,
     rows_at_once,
 )
+from qkvsearch.tables.files.quotes import QuotedText
+from qkvsearch.tables.files.unpacking import TableFile
 from qkvsearch.tables.report import ReadReport
 
 # The first of those that fit equally well is taken.
 DELIMITERS = ",;\t|"
+# Suffixes of files whose delimiter is a tab.
+TAB_SUFFIXES = (".tsv", ".tab")
 # A text of one column is split at a character that no text has.
 ONE_COLUMN = "\x1f"
 # Characters that decide the delimiter and where the header is.
@@ -41,8 +46,6 @@ BLANK = " \t"
 # The line with which Excel names the delimiter.
 SEP = re.compile(r'"?sep=([^\r\n"])"?[,;\t|]*(?:\r\n|\r|\n)', re.IGNORECASE)
 COLUMN_NAMES = frozenset(name for names in NAMES["whole"].values() for name in names)
-# A quote behind a backslash that is not itself behind one.
-ESCAPED = re.compile(r'(?<!\\)((?:\\\\)*)\\"')
 NOTHING = "not a table: no line has anything in it"
 
 
@@ -68,55 +71,86 @@ def read_delimited(
     """
     if delimiter is not None and (not delimiter or set(delimiter) & set('"\r\n')):
         raise DataError(f"`delimiter` is a sign such as ; or |, not {delimiter!r}")
-    text = _DoubledQuotes(text, delimiter)
+    has_escapes = False
     if names:
         layout: Layout | None = Layout(delimiter or ",", [], len(names))
     else:
-        sample = _sample(text)
-        sep = SEP.match(sample)
-        layout = find_layout(sample[sep.end() if sep else 0 :], delimiter or (sep and sep[1]))
-        if layout and sep:
-            layout = layout._replace(above=[sep[0], *layout.above])
+        layout, has_escapes = _layout_of(text, delimiter, label)
     if layout is None:
         raise DataError(f"{label}: {NOTHING}")
-    delimiter, above, width, others = layout
+    width, n_above = layout.width, len(layout.above)
     check_width(width, label)
+    report = _report_on(layout, name)
     text.seek(0)
-    text.read(sum(map(len, above)))
-    quoted = names is None and not (delimiter == "\t" and _quotes_are_text(text))
-    report = ReadReport(name)
-    note_above(report, len(above), "".join(above))
-    if others:
-        listed = " and ".join(map(repr, [delimiter, *others]))
-        report.warnings.append(
-            f"{name}: {listed} divide its lines equally well, and {delimiter!r} was taken for the "
-            "delimiter; `delimiter` says which"
-        )
-    too_long = np.empty(0, np.int64)
-    # pandas accepts a first row of any length, so the header is read as a row. One column more
-    # than the header has shows which rows are too long.
-    for frame, left_out in _parsed(label, text, delimiter, quoted, width):
-        report.n_lines += len(frame) + len(left_out)
-        frame = frame.set_axis(frame.index + len(above)).dropna(how="all")
-        too_long = np.append(too_long, left_out + len(above))
-        if names is None:
+    n_lines_above = text.read(sum(map(len, layout.above))).count("\n")
+    quoted = names is None and not (layout.delimiter == "\t" and _quotes_are_text(text))
+    # pandas knows no quotes beside a delimiter of several characters.
+    quotes = None
+    if quoted and len(layout.delimiter) == 1:
+        text = quotes = QuotedText(text, layout.delimiter, label, n_lines_above, has_escapes)
+    header = list(names) if names else None
+    # Rows with too many columns that are not reported yet: some may be above the header.
+    too_long: list[int] = []
+    for chunk in _chunks(label, text, layout.delimiter, quoted, width):
+        report.n_lines += len(chunk.frame) + len(chunk.too_long)
+        too_long += (chunk.too_long + n_above).tolist()
+        frame = chunk.frame.set_axis(chunk.frame.index + n_above).dropna(how="all")
+        if header is None:
             if frame.empty:
                 continue
-            names, frame = distinct(frame.iloc[0, :width]), frame.iloc[1:]
-            check_names(names, label)
-            first = {folded(cell) for cell in frame.iloc[:1].to_numpy().flat if cell == cell}
-            if first and first <= COLUMN_NAMES and COLUMN_NAMES.isdisjoint(map(folded, names)):
-                report.warnings.append(
-                    f"{name}: line {frame.index[0]} may have the names of the columns, which were "
-                    f"taken from above it ({names[0]!r}): if so, remove what is above it"
-                )
+            header, frame = distinct(frame.iloc[0, :width]), frame.iloc[1:]
+            check_names(header, label)
+            _warn_of_header_below(frame, header, report)
+        has_one_more = frame[width].notna()
         report.read += len(frame) + len(too_long)
-        fits = frame[width].isna()
-        report.skip("with too many columns", np.sort([*too_long, *frame.index[~fits]]))
-        too_long = too_long[:0]
-        yield frame[fits].drop(columns=width).set_axis(list(names), axis=1), report
-    if names is None:
+        report.skip("with too many columns", np.sort([*too_long, *frame.index[has_one_more]]))
+        too_long = []
+        yield frame[~has_one_more].drop(columns=width).set_axis(header, axis=1), report
+    if quotes is not None and (kept := quotes.note()):
+        report.warnings.append(f"{name}: {kept}")
+    if header is None:
         raise DataError(f"{label}: {NOTHING}")
+
+
+def _layout_of(
+    text: io.TextIOBase, delimiter: str | None, label: str
+) -> tuple[Layout | None, bool]:
+    """Return the layout of a text with a header, None where all lines are blank; and whether it
+    writes a backslash before a quote.
+    """
+    start = io.StringIO(_sample(text), newline="")
+    quotes = QuotedText(start, delimiter or DELIMITERS, label, is_sample=True)
+    sample = quotes.read()
+    sep = SEP.match(sample)
+    if sep is None:
+        return find_layout(sample, delimiter), quotes.has_escapes
+    layout = find_layout(sample[sep.end() :], delimiter or sep[1])
+    if layout is not None:
+        layout = layout._replace(above=[sep[0], *layout.above])
+    return layout, quotes.has_escapes
+
+
+def _report_on(layout: Layout, name: str) -> ReadReport:
+    """Return a report that says what was left out above the table, and which delimiters fit."""
+    report = ReadReport(name)
+    note_above(report, len(layout.above), "".join(layout.above))
+    if layout.others:
+        listed = " and ".join(map(repr, [layout.delimiter, *layout.others]))
+        report.warnings.append(
+            f"{name}: {listed} divide its lines equally well, and {layout.delimiter!r} was taken "
+            "for the delimiter; `delimiter` says which"
+        )
+    return report
+
+
+def _warn_of_header_below(frame: pd.DataFrame, header: Sequence[str], report: ReadReport) -> None:
+    """Warn where the names that were taken are unusual, and the row below them has usual ones."""
+    first = {folded(cell) for cell in frame.iloc[:1].to_numpy().flat if pd.notna(cell)}
+    if first and first <= COLUMN_NAMES and COLUMN_NAMES.isdisjoint(map(folded, header)):
+        report.warnings.append(
+            f"{report.file}: line {frame.index[0]} may have the names of the columns, which were "
+            f"taken from above it ({header[0]!r}): if so, remove what is above it"
+        )
 
 
 # --- the delimiter and the header ---
@@ -198,104 +232,98 @@ def _blanked(cell: str) -> str:
 # --- rows ---
 
 
-class _DoubledQuotes(io.TextIOBase):
-    """A text in which a quote within a quoted cell is doubled, also where a backslash stands before
-    it, as MySQL and the Book-Crossing files write it: "The \\"Sea\\" House".
+class Chunk(NamedTuple):
+    """Rows of a text. The index of the frame has their numbers, which count from 1.
 
-    Only a cell on one line is changed, and only if it shows such a quote with text behind it, since
-    "C:\\" may be a whole cell. After the first such cell, one whose only such quote ends it is
-    changed too. Positions stay, for both take two letters.
+    frame: rows of at most `width` cells and one more, blank rows too. too_long: the numbers of
+    rows with still more cells, int64, ascending. Rows of later chunks may be among them.
     """
 
-    def __init__(self, text: io.TextIOBase, delimiter: str | None) -> None:
-        self._text, self._has_escapes = text, False
-        ends = "|".join(map(re.escape, [*(delimiter or DELIMITERS), "\r", "\n"]))
-        ends = rf"(?= *(?:{ends}|\Z))"
-        starts = rf"(?:^|(?<=[{re.escape(delimiter or DELIMITERS)}\r])) *"
-        # A cell in which every quote but the first and the last one has a backslash before it.
-        self._cell = re.compile(rf'{starts}"(?:[^"\\\r\n]|\\[^\r\n])*+"{ends}', re.MULTILINE)
-        self._unmistakable = re.compile(rf'\\"(?!"|{ends})')
-
-    def read(self, size: int | None = -1) -> str:
-        piece = self._text.read(size)
-        # Whole lines, so that each cell is seen whole.
-        if piece and not piece.endswith("\n"):
-            piece += self._text.readline()
-        return self._doubled(piece)
-
-    def readline(self, size: int = -1) -> str:  # type: ignore[override]
-        return self._doubled(self._text.readline(size))
-
-    def seek(self, offset: int, whence: int = 0) -> int:
-        self._has_escapes = False  # what was read as a sample is read again
-        return self._text.seek(offset, whence)
-
-    def tell(self) -> int:
-        return self._text.tell()
-
-    def _doubled(self, piece: str) -> str:
-        return self._cell.sub(self._doubled_in_cell, piece) if '\\"' in piece else piece
-
-    def _doubled_in_cell(self, match: re.Match[str]) -> str:
-        cell = match[0]
-        if self._unmistakable.search(cell) is not None:
-            self._has_escapes = True
-        # A backslash may stand for itself behind another one.
-        return ESCAPED.sub(r'\1""', cell) if self._has_escapes else cell
+    frame: pd.DataFrame
+    too_long: np.ndarray
 
 
-def _parsed(
+def _chunks(
     label: str, text: io.TextIOBase, delimiter: str, quoted: bool, width: int
-) -> Iterator[tuple[pd.DataFrame, np.ndarray]]:
-    """Yield rows of at most `width` cells and one more, blank ones too, by their numbers from 1;
-    and the numbers of longer rows, which are left out. Raises `DataError`.
+) -> Iterator[Chunk]:
+    """Read rows, few at a time. Raises `DataError`.
+
+    pandas accepts a first row of any length, so the header is read as a row. It accepts no row with
+    more cells than there are columns, so there is a column more than the header has: a cell in it
+    shows that a row is too long by one cell. It leaves longer rows out. Their numbers, which the
+    numbers of all other rows depend on, are in its warnings alone.
     """
+    blocks = _Blocks(text)
+    max_rows = rows_at_once(width)
     reader: Any = None
-    blocks, max_rows = _Blocks(text), rows_at_once(width)
-    n_before, too_long, at_end = 0, np.empty(0, np.int64), False
-    while not at_end:
+    last_number = 0
+    ahead = np.empty(0, np.int64)  # too long rows behind the last one that was returned
+    is_at_end = False
+    while not is_at_end:
         n_lines = blocks.read_ahead()
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", pd.errors.ParserWarning)
             try:
                 if reader is None:
-                    reader = pd.read_csv(
-                        blocks,
-                        sep=re.escape(delimiter) if len(delimiter) > 1 else delimiter,
-                        engine="python" if len(delimiter) > 1 else "c",
-                        quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE,
-                        header=None,
-                        names=range(width + 1),
-                        index_col=False,
-                        dtype=str,
-                        keep_default_na=False,
-                        na_values=[""],
-                        skipinitialspace=True,
-                        skip_blank_lines=False,
-                        on_bad_lines="warn",
-                        iterator=True,
-                    )
+                    reader = _pandas_reader(blocks, delimiter, quoted, width)
                 frame = reader.get_chunk(min(n_lines or max_rows, max_rows))
             except StopIteration:
-                frame, at_end = pd.DataFrame(columns=range(width + 1), dtype=str), True
+                frame = pd.DataFrame(columns=range(width + 1), dtype=str)
+                is_at_end = True
             except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
                 raise DataError(f"{label}: not a table: {_in_words(error)}".rstrip()) from None
-        messages = " ".join(str(warning.message) for warning in caught)
-        skipped = np.array(re.findall(r"Skipping line (\d+)", messages), dtype=np.int64)
-        # pandas may warn of lines below those that it returns.
-        too_long = np.append(too_long[too_long > n_before], skipped)
-        rows = np.arange(n_before + 1, n_before + 1 + len(frame) + len(too_long))
-        rows = rows[~np.isin(rows, too_long)][: len(frame)]
-        n_before = int(rows[-1]) if len(rows) else n_before
-        if len(frame) or len(skipped):
-            yield frame.set_axis(rows), skipped
+        too_long = _numbers_in(caught)
+        # pandas parses ahead, and warns of rows below those that it returns.
+        ahead = np.append(ahead[ahead > last_number], too_long)
+        numbers = _next_numbers(last_number, len(frame), without=ahead)
+        if len(numbers):
+            last_number = int(numbers[-1])
+        if len(frame) or len(too_long):
+            yield Chunk(frame.set_axis(numbers), too_long)
+
+
+def _pandas_reader(text: io.TextIOBase, delimiter: str, quoted: bool, width: int) -> Any:
+    is_one_sign = len(delimiter) == 1
+    return pd.read_csv(
+        text,
+        sep=delimiter if is_one_sign else re.escape(delimiter),
+        engine="c" if is_one_sign else "python",
+        quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE,
+        header=None,
+        names=range(width + 1),
+        index_col=False,
+        dtype=str,
+        keep_default_na=False,
+        na_values=[""],
+        skipinitialspace=True,
+        skip_blank_lines=False,
+        on_bad_lines="warn",
+        iterator=True,
+    )
+
+
+def _numbers_in(caught: Sequence[warnings.WarningMessage]) -> np.ndarray:
+    """Return the numbers of the rows that pandas says it left out, int64."""
+    messages = " ".join(str(warning.message) for warning in caught)
+    return np.array(re.findall(r"Skipping line (\d+)", messages), dtype=np.int64)
+
+
+def _next_numbers(last: int, count: int, without: np.ndarray) -> np.ndarray:
+    """Return the next `count` numbers after `last` that are not among those of `without`.
+
+    >>> _next_numbers(3, 4, without=np.array([5, 9])).tolist()
+    [4, 6, 7, 8]
+    """
+    numbers = np.arange(last + 1, last + 1 + count + len(without))
+    return numbers[~np.isin(numbers, without)][:count]
 
 
 class _Blocks(io.TextIOBase):
     """A text of which a block is read ahead, so that few long rows are parsed at a time."""
 
     def __init__(self, text: io.TextIOBase) -> None:
-        self._text, self._block = text, io.StringIO()
+        self._text = text
+        self._block = io.StringIO()
 
     def read_ahead(self) -> int | None:
         """Read the next block, and return how many lines it has; None if it is the last one."""
@@ -324,25 +352,45 @@ def _in_words(error: Exception) -> str:
 
 
 def _quotes_are_text(text: io.TextIOBase) -> bool:
-    """Return whether all lines of a text with tabs have as many cells, and a cell opens a quote
-    that its line does not close: read as quotes, they would join lines.
+    """Return whether the quotes of a text with tabs belong to its cells.
+
+    They do where all lines have as many cells, and a cell opens a quote that its line does not
+    close: if this were a quoted cell, it would join lines.
     """
     start = text.tell()
     try:
         if not any('"' in piece for piece in iter(lambda: text.read(SAMPLE), "")):
             return False
         text.seek(start)
-        width, opened = None, False
+        width, has_unclosed = None, False
         for line in text:
             if not line.strip():
                 continue
-            row = line.rstrip("\r\n").split("\t")
-            if width not in (None, len(row)):
+            cells = line.rstrip("\r\n").split("\t")
+            if width is None:
+                width = len(cells)
+            if len(cells) != width:
                 return False
-            width = len(row)
-            opened |= any(
-                cell.startswith('"') and (len(cell) == 1 or not cell.endswith('"')) for cell in row
-            )
-        return opened
+            has_unclosed = has_unclosed or any(map(_opens_quote, cells))
+        return has_unclosed
     finally:
         text.seek(start)
+
+
+def _opens_quote(cell: str) -> bool:
+    return cell.startswith('"') and (len(cell) == 1 or not cell.endswith('"'))
+
+
+def _read(file: TableFile, text: io.TextIOBase, options: TextOptions) -> Iterator[Piece]:
+    delimiter = options.delimiter or ("\t" if file.suffix in TAB_SUFFIXES else None)
+    return read_delimited(file.label, file.name, text, delimiter, options.names)
+
+
+DELIMITED = TextFormat(
+    name="CSV, TSV",
+    recognized_by="anything else; `.tsv`, `.tab`",
+    notes="delimiter `, ; tab` or `|` ([which one](#the-delimiter)), or `--delimiter`; quoted "
+    "cells may span lines; a quote in them is doubled or has a backslash before it",
+    fits=lambda file, text, options: True,
+    read=_read,
+)

@@ -30,7 +30,29 @@ STDIN = "-"
 ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+._-]*://")
 # How packed files begin.
 GZIP, ZIP, EMPTY_ZIP = b"\x1f\x8b", b"PK\x03\x04", b"PK\x05\x06"
+# What a damaged archive raises wherever it is read.
+DAMAGE = (
+    EOFError,
+    ElementTree.ParseError,
+    KeyError,
+    OSError,
+    RuntimeError,
+    UnicodeError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
 WORKBOOK = "xl/workbook.xml"
+# Files that are archives and have no table that is read, by a member and what it begins with.
+DOCUMENTS = {
+    ("mimetype", b"application/vnd.oasis"): "an OpenDocument file",
+    ("xl/workbook.bin", b""): "a binary workbook (.xlsb)",
+    ("Index/Document.iwa", b""): "a file of Numbers or Pages",
+    ("Index.zip", b""): "a file of Numbers or Pages",
+    ("word/document.xml", b""): "a Word document",
+    ("ppt/presentation.xml", b""): "a presentation",
+}
+# In the workbook part of the Strict variant of .xlsx.
+STRICT = b"purl.oclc.org/ooxml"
 # The members of a workbook that are read in pieces, or not at all.
 IN_PIECES = ("xl/worksheets/", "xl/sharedStrings", "xl/media/", "xl/drawings/", "xl/embeddings/")
 
@@ -59,7 +81,7 @@ class TableFile:
             with self.path.open("rb") as file:
                 return file.read(4096)
         except OSError as error:
-            raise DataError(f"{self.label}: cannot read: {error.strerror}") from None
+            raise DataError(f"{self.label}: cannot read: {error.strerror or error}") from None
 
 
 @contextmanager
@@ -123,7 +145,7 @@ def _measured(label: str, name: str, path: Path, fragment: str = "") -> TableFil
     try:
         return TableFile(label, name, path, path.stat().st_size, fragment)
     except OSError as error:
-        raise DataError(f"{label}: cannot read: {error.strerror}") from None
+        raise DataError(f"{label}: cannot read: {error.strerror or error}") from None
 
 
 def _exists(path: Path) -> bool:
@@ -154,6 +176,7 @@ def _from_archive(file: TableFile, stack: ExitStack) -> TableFile | None:
                 _check_workbook(archive, file)
                 return None
             PACKED_FILES.check(len(archive.namelist()), file.label)
+            _check_kind(archive, file)
             names = [
                 name
                 for name in archive.namelist()
@@ -167,12 +190,20 @@ def _from_archive(file: TableFile, stack: ExitStack) -> TableFile | None:
                 name = pick_name(file.fragment, names, "file", file.label)
             with archive.open(name) as member:
                 path = _copy(_chunks(member), file, stack)
-    except (
-        zipfile.BadZipFile, RuntimeError, zlib.error, EOFError, OSError, KeyError, UnicodeError,
-        ElementTree.ParseError,
-    ) as error:  # fmt: skip
+    except DAMAGE as error:
         raise DataError(f"{file.label}: cannot be unpacked: {error}") from None
     return replace(file, name=Path(name).name, path=path, fragment="")
+
+
+def _check_kind(archive: zipfile.ZipFile, file: TableFile) -> None:
+    """Raise `DataError` for a file that is an archive but no archive of tables."""
+    members = set(archive.namelist())
+    for (member, start), kind in DOCUMENTS.items():
+        if member not in members:
+            continue
+        with archive.open(member) as content:
+            if content.read(len(start)) == start:
+                raise DataError(f"{file.label}: {kind}; save the table as .xlsx or CSV")
 
 
 def _check_workbook(archive: zipfile.ZipFile, file: TableFile) -> None:
@@ -191,6 +222,11 @@ def _check_workbook(archive: zipfile.ZipFile, file: TableFile) -> None:
     content = archive.read(WORKBOOK).replace(b"\0", b"")
     if content.count(b"sheetId") > len(sizes) or b"<!ENTITY" in content:
         raise DataError(f"{file.label}: not a spreadsheet, or damaged: sheets without a part")
+    if STRICT in content:
+        raise DataError(
+            f"{file.label}: a Strict Open XML spreadsheet, which is not read; save it as an "
+            "ordinary Excel workbook (.xlsx), or as CSV"
+        )
     types = ElementTree.fromstring(archive.read("[Content_Types].xml"))
     main = {
         each.get("PartName", f"/{WORKBOOK}")

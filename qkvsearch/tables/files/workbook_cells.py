@@ -7,6 +7,7 @@ openpyxl uses, so that both see the same rows in every encoding.
 
 from __future__ import annotations
 
+import math
 import re
 from functools import lru_cache
 from typing import IO
@@ -21,6 +22,7 @@ _MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main "
 ROW, CELL, EXTENSIONS = f"{_MAIN}row", f"{_MAIN}c", f"{_MAIN}extLst"
 VALUE, FORMULA, INLINE = f"{_MAIN}v", f"{_MAIN}f", f"{_MAIN}is"
 SHARED, RUN, TEXT = f"{_MAIN}si", f"{_MAIN}r", f"{_MAIN}t"
+MERGED = f"{_MAIN}mergeCell"
 # Elements of these have no text of their own, and those of the others no elements in them.
 OF_TEXTS = frozenset((SHARED, INLINE, RUN))
 WITHOUT_TEXT = OF_TEXTS | {ROW, CELL}
@@ -37,6 +39,8 @@ TYPES = {
 }
 CELL_REFERENCE = re.compile(r"([A-Z]{1,3})([1-9][0-9]*)")
 ROW_NUMBER = re.compile(r"[1-9][0-9]*")
+# A shorter number is finite.
+MIN_INFINITE = len("1e309")
 # The columns of a sheet: XFD is the last.
 MAX_COLUMNS = 16_384
 
@@ -58,12 +62,16 @@ class SheetCheck:
     """A check of the XML of one sheet, or of the texts that cells share, in constant memory. It
     raises `DataError`.
 
-    n_uncomputed: how many formulas have no stored value. No spreadsheet program has computed them.
+    n_texts: how many texts the cells of the workbook share. n_uncomputed: how many formulas have no
+    stored value. No spreadsheet program has computed them. merged: the ranges of cells that are
+    merged, such as A1:A3.
     """
 
-    def __init__(self, label: str) -> None:
+    def __init__(self, label: str, n_texts: int = 0) -> None:
         self.label = label
+        self.n_texts = n_texts
         self.n_uncomputed = 0
+        self.merged: list[str] = []
         self.n_shared = 0  # shared texts so far, in a part of such texts
         self.open: list[str] = [""]  # the elements around the current place, the root first
         self.in_row = False
@@ -113,6 +121,8 @@ class SheetCheck:
             raise self._damaged(f"row {self.row:,} has something that is not a cell")
         elif parent in OF_TEXTS:
             self._start_text(tag, parent)
+        elif tag == MERGED:
+            self.merged.append(attributes.get("ref", ""))
         elif tag == SHARED:
             self.n_shared += 1
             self.has_text = False
@@ -210,6 +220,13 @@ class SheetCheck:
         form = TYPES[kind]
         if value and form is not None and not form.fullmatch(value):
             raise self._damaged_cell(f"has the value {shorten(value)!r}, and its type is {kind!r}")
+        if value and kind == "s" and int(value) >= self.n_texts:
+            raise self._damaged_cell(
+                f"has the shared text {shorten(value)}, counted from 0, and there are "
+                f"{self.n_texts:,}"
+            )
+        if kind == "n" and len(value) >= MIN_INFINITE and math.isinf(float(value)):
+            raise self._damaged_cell(f"has the number {shorten(value)}, which is too large")
 
     def _damaged_cell(self, what: str) -> DataError:
         if self.n_shared:

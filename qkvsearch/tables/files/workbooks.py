@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from contextlib import closing
-from datetime import datetime, time
+from datetime import datetime, time, timedelta
 from pathlib import Path
 from typing import Any
 
 from qkvsearch._utils.limits import SHEET_ROWS, check_unpacked
 from qkvsearch.errors import DataError, need, quantity
+from qkvsearch.tables.files.file_format import BinaryFormat, add_pieces
 from qkvsearch.tables.files.frames import (
     Piece,
     begins_with_number,
@@ -23,8 +24,15 @@ from qkvsearch.tables.files.frames import (
     pick_name,
     text_of_rows,
 )
-from qkvsearch.tables.files.unpacking import TableFile
+from qkvsearch.tables.files.unpacking import ZIP, TableFile
 from qkvsearch.tables.files.workbook_cells import SheetCheck
+from qkvsearch.tables.files.workbook_values import (
+    in_hours,
+    merged_below,
+    percent_styles,
+    unescaped,
+    with_percent,
+)
 from qkvsearch.tables.report import ReadReport
 from qkvsearch.terminal import shorten
 
@@ -45,10 +53,10 @@ def read_workbook(file: TableFile) -> Piece:
             reader.read()
             with closing(reader.wb):
                 _check_sheets(reader, label)
-                sheet = _pick_sheet(reader, file)
-                rows = _rows(sheet, file)
-                n_uncomputed = _checked(sheet, reader, label).n_uncomputed
-                _check_shared_texts(reader, label)
+                checks = SheetChecks(reader, label)
+                sheet = _pick_sheet(reader, file, checks)
+                check = checks.of(sheet)
+                rows = _rows(sheet, file, percent_styles(reader.wb))
     except DataError:
         raise
     except Exception as error:  # a damaged file fails wherever the library first notices
@@ -63,7 +71,7 @@ def read_workbook(file: TableFile) -> Piece:
         n_above = 0
     above = [str(cell) for _, row in rows[:n_above] for cell in row if cell is not None]
     note_above(report, n_above, " ".join(above))
-    (_, header), *rows = rows[n_above:]
+    (header_number, header), *rows = rows[n_above:]
     width = len(header)
     check_names(distinct(header), label)
     cells = [[*row[:width], *[None] * (width - len(row))] for _, row in rows]
@@ -71,10 +79,17 @@ def read_workbook(file: TableFile) -> Piece:
     too_long = [number for number, row in rows if len(row) > width]
     report.read = len(rows)
     report.skip("with too many columns", too_long)
-    if n_uncomputed:
+    if check.n_uncomputed:
+        formulas = quantity(check.n_uncomputed, "cell")
         report.warnings.append(
-            f"{report.file}: {quantity(n_uncomputed, 'cell')} with a formula but no stored value "
-            "read as empty: open and save the file in a spreadsheet program"
+            f"{report.file}: {formulas} with a formula but no stored value read as empty: "
+            "open and save the file in a spreadsheet program"
+        )
+    if merged := merged_below(check.merged, header_number):
+        report.warnings.append(
+            f"{report.file}: {quantity(len(merged), 'range')} of merged cells, the first of them "
+            f"{merged[0]}, with a value in the first cell alone; the others read as empty: "
+            "unmerge them, and fill each"
         )
     if too_long:
         report.warnings.append(
@@ -103,7 +118,7 @@ def _check_sheets(reader: Any, label: str) -> None:
         titles.add(entry.name)
 
 
-def _pick_sheet(reader: Any, file: TableFile) -> Any:
+def _pick_sheet(reader: Any, file: TableFile, checks: SheetChecks) -> Any:
     """Return the named sheet, or else the only one that has rows."""
     sheets = {sheet.title: sheet for sheet in reader.wb.worksheets}
     for sheet in sheets.values():
@@ -112,23 +127,29 @@ def _pick_sheet(reader: Any, file: TableFile) -> Any:
         return sheets[pick_name(file.fragment, list(sheets), "sheet", file.label)]
     with_rows = []
     for name, sheet in sheets.items():
+        checks.of(sheet)  # it may look empty because it is damaged
         if any(True for _ in _filled_rows(sheet, file)):
             with_rows.append(name)
-        else:
-            _checked(sheet, reader, file.label)  # it may look empty because it is damaged
     return sheets[pick_name("", with_rows or list(sheets)[:1], "sheet", file.label)]
 
 
-def _filled_rows(sheet: Any, file: TableFile) -> Iterator[tuple[int, list[Any]]]:
+def _filled_rows(
+    sheet: Any, file: TableFile, percent: Set[int] = frozenset()
+) -> Iterator[tuple[int, list[Any]]]:
     """Yield rows that are not blank, by their numbers, up to the last filled cell. Raises
     `DataError` for too many cells: openpyxl returns rows and cells that the file leaves out, too.
+
+    percent: the styles of cells that are percentages.
     """
     n_cells = 0
-    for number, row in enumerate(sheet.iter_rows(values_only=True), 1):
+    # The styles are read where they matter: with them, reading takes longer.
+    for number, row in enumerate(sheet.iter_rows(values_only=not percent), 1):
         n_cells += len(row)
         if number % 1_000 == 0:
             SHEET_ROWS.check(number, file.label)
             check_unpacked(n_cells, file.size, file.label)
+        if percent:
+            row = [with_percent(cell, percent) for cell in row]
         cells = [_plain(cell) for cell in row]
         while cells and cells[-1] is None:
             del cells[-1]
@@ -136,10 +157,10 @@ def _filled_rows(sheet: Any, file: TableFile) -> Iterator[tuple[int, list[Any]]]
             yield number, cells
 
 
-def _rows(sheet: Any, file: TableFile) -> list[tuple[int, list[Any]]]:
+def _rows(sheet: Any, file: TableFile, percent: Set[int]) -> list[tuple[int, list[Any]]]:
     """Return all rows that are not blank. Raises `DataError` for too many cells."""
     rows, size = [], 0
-    for number, cells in _filled_rows(sheet, file):
+    for number, cells in _filled_rows(sheet, file, percent):
         check_width(len(cells), file.label)
         size += cells_size(cells)
         rows.append((number, cells))
@@ -149,25 +170,56 @@ def _rows(sheet: Any, file: TableFile) -> list[tuple[int, list[Any]]]:
     return rows
 
 
-def _checked(sheet: Any, reader: Any, label: str) -> SheetCheck:
-    """Check the XML of a sheet. Raises `DataError`."""
-    targets = {entry.name: part.target for entry, part in reader.parser.find_sheets()}
-    check = SheetCheck(label)
-    with reader.archive.open(targets[sheet.title]) as part:
-        check.read(part)
-    return check
+class SheetChecks:
+    """Checks of the XML of a workbook, each made once, before openpyxl reads the sheet."""
 
+    def __init__(self, reader: Any, label: str) -> None:
+        self._reader = reader
+        self._label = label
+        self._parts = {entry.name: part.target for entry, part in reader.parser.find_sheets()}
+        self._checks: dict[str, SheetCheck] = {}
+        self._n_texts = self._count_texts()
 
-def _check_shared_texts(reader: Any, label: str) -> None:
-    """Check the texts that cells share. Raises `DataError`."""
-    part = reader.package.find(SHARED_TEXTS)
-    if part is not None:
-        with reader.archive.open(part.PartName.removeprefix("/")) as content:
-            SheetCheck(label).read(content)
+    def of(self, sheet: Any) -> SheetCheck:
+        """Return what the check of a sheet found. Raises `DataError` for a damaged one."""
+        if sheet.title not in self._checks:
+            check = SheetCheck(self._label, self._n_texts)
+            with self._reader.archive.open(self._parts[sheet.title]) as part:
+                check.read(part)
+            self._checks[sheet.title] = check
+        return self._checks[sheet.title]
+
+    def _count_texts(self) -> int:
+        """Check the texts that cells share, and return their number. Raises `DataError`."""
+        part = self._reader.package.find(SHARED_TEXTS)
+        if part is None:
+            return 0
+        check = SheetCheck(self._label)
+        with self._reader.archive.open(part.PartName.removeprefix("/")) as content:
+            check.read(content)
+        return check.n_shared
 
 
 def _plain(cell: Any) -> Any:
-    """Return midnight as a day, as which a spreadsheet stores it, and an empty text as None."""
+    """Return a cell as a program writes it to CSV: midnight as a day, as which a spreadsheet stores
+    it, a length of time in hours, a text without escaped characters, and an empty one as None.
+    """
+    if isinstance(cell, str):
+        return unescaped(cell) or None
     if isinstance(cell, datetime) and cell.time() == time():
         return cell.date()
-    return None if cell == "" else cell
+    if isinstance(cell, timedelta):
+        return in_hours(cell)
+    return cell
+
+
+WORKBOOK = BinaryFormat(
+    name="spreadsheet, `.xlsx`",
+    recognized_by="its contents",
+    notes="`book.xlsx#Sheet2` if several sheets have rows; a formula counts by its stored value, "
+    "and one without is a warning; a percentage is 10 where 10% is shown, as in CSV; merged cells "
+    "below the header are a warning, since only the first has a value; not Strict Open XML, `.ods` "
+    "or `.xlsb`; needs `pip install 'qkvsearch[xlsx]'`",
+    fits=lambda file, start: start.startswith(ZIP),
+    add=lambda file, limit, encoder: add_pieces([read_workbook(file)], file, limit, encoder),
+)

@@ -147,43 +147,55 @@ def word_table(components: Components) -> dict[str, Any]:
     (['Rain'], ['rain'], [[[2.0]]], [-0.5])
     """
     heads, query, keys = _Axis(), _Axis(), _Axis()
-    # The head and the word of each source, −1 for no word.
-    head_of, word_of, is_constant = (np.zeros(len(components.sources), np.int64) for _ in range(3))
+    n_sources = len(components.sources)
+    # The head of each source, and its word of the query, −1 for none.
+    head_of = np.zeros(n_sources, np.int64)
+    word_of = np.full(n_sources, -1, np.int64)
+    is_constant = np.zeros(n_sources, dtype=bool)
     sources = zip(components.sources, components.first_keys, strict=True)
     for row, (source, key) in enumerate(sources):
-        has_words = source.query is not None and key is not None and source.head != "collaborative"
         head_of[row] = heads.index(source.head)
-        word_of[row] = query.index(source.query) if has_words else -1
         is_constant[row] = source.query is None and key is None
-    constant, other = (
-        np.bincount(head_of, components.sums * which, len(heads.labels)).tolist()
-        for which in (is_constant, (word_of < 0) & ~is_constant.astype(bool))
-    )
-    in_table = word_of[components.rows] >= 0
-    rows, columns, values = (
-        array[in_table] for array in (components.rows, components.columns, components.values)
-    )
+        is_taste = source.head == "collaborative"
+        if source.query is not None and key is not None and not is_taste:
+            word_of[row] = query.index(source.query)
+    has_word = word_of >= 0
+    n_heads = len(heads.labels)
+    constant = np.bincount(head_of, components.sums * is_constant, n_heads)
+    other = np.bincount(head_of, components.sums * (~has_word & ~is_constant), n_heads)
+
+    # The pairs of a word of the query and a word of the item.
+    is_pair = has_word[components.rows]
+    rows, columns = components.rows[is_pair], components.columns[is_pair]
+    values = components.values[is_pair]
     key_of = np.zeros(len(components.keys), np.int64)
     for column in np.unique(columns).tolist():
         key_of[column] = keys.index(components.keys[column])
-    i, j = word_of[rows], key_of[columns]
-    sizes = np.bincount(j, np.abs(values), len(keys.labels))
-    query_words = query.largest(np.bincount(i, np.abs(values), len(query.labels)), MAX_QUERY)
-    item_words = sorted(keys.largest(sizes, MAX_KEYS), key=lambda number: -sizes[number])
-    n_cut = len(query.labels) - len(query_words), len(keys.labels) - len(item_words)
-    shape = len(heads.labels), len(query_words) + bool(n_cut[0]), len(item_words) + bool(n_cut[1])
-    table = np.zeros(shape)
-    query_index = _positions(query_words, len(query.labels))[i]
-    key_index = _positions(item_words, len(keys.labels))[j]
-    np.add.at(table, (head_of[rows], query_index, key_index), values)
+    of_query, of_item = word_of[rows], key_of[columns]
+
+    # The words that are displayed; all others are added up.
+    query_sizes = np.bincount(of_query, np.abs(values), len(query.labels))
+    item_sizes = np.bincount(of_item, np.abs(values), len(keys.labels))
+    query_words = query.largest(query_sizes, MAX_QUERY)
+    item_words = keys.largest(item_sizes, MAX_KEYS)
+    item_words.sort(key=lambda number: -item_sizes[number])
+    n_query_cut = len(query.labels) - len(query_words)
+    n_item_cut = len(keys.labels) - len(item_words)
+
+    n_rows = len(query_words) + (1 if n_query_cut else 0)
+    n_columns = len(item_words) + (1 if n_item_cut else 0)
+    table = np.zeros((n_heads, n_rows, n_columns))
+    query_index = _positions(query_words, len(query.labels))[of_query]
+    item_index = _positions(item_words, len(keys.labels))[of_item]
+    np.add.at(table, (head_of[rows], query_index, item_index), values)
     return {
         "heads": heads.labels,
         "query": [query.labels[number] for number in query_words],
         "keys": [keys.labels[number] for number in item_words],
-        "cut": {"query": n_cut[0], "keys": n_cut[1]},
+        "cut": {"query": n_query_cut, "keys": n_item_cut},
         "values": table.tolist(),
-        "constant": constant,
-        "other": other,
+        "constant": constant.tolist(),
+        "other": other.tolist(),
     }
 
 

@@ -9,12 +9,12 @@ from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
-from qkvsearch.engine.open_build import OpenBuild
+from qkvsearch.engine import Engine
 from qkvsearch.engine.projection import ItemMap, MapPoint
 from qkvsearch.models.preferences import COLLABORATIVE
 from qkvsearch.store import StoredCatalog
 from qkvsearch.tables.catalog_columns import StoredColumn
-from qkvsearch.tables.columns.facts import LIST_SEPARATOR
+from qkvsearch.tables.column_types import type_named
 from qkvsearch.terminal import shorten
 from qkvsearch.web.api.request_parameters import Count, Parameters, Text
 from qkvsearch.web.api.responses import (
@@ -129,36 +129,34 @@ async def item_map(
     """Similar items are near each other. The first map of a build takes some seconds."""
     check_count(service, parameters.k)
     # It would hold up searches for as long as it takes to make the first map.
-    return await service.ask(
-        lambda engine: as_json(map_items(engine.current_build, parameters)), is_slow=True
-    )
+    return await service.ask(lambda engine: as_json(map_items(engine, parameters)), is_slow=True)
 
 
-def map_items(build: OpenBuild, parameters: MapParameters) -> dict[str, Any]:
+def map_items(engine: Engine, parameters: MapParameters) -> dict[str, Any]:
     """Return the fields of `MappedItems`. Raises `QkvError`."""
     query, user = parameters.query.strip() or None, parameters.user.strip() or None
-    item_map = build.map(parameters.head, query=query, user=user, k=parameters.k)
-    names = build.models.dense_heads
-    heads = [*names, COLLABORATIVE] if build.models.implicit is not None else names
-    columns = build.items.facet_columns()
+    item_map = engine.map(parameters.head, query=query, user=user, k=parameters.k)
+    names = engine.models.dense_heads
+    heads = [*names, COLLABORATIVE] if engine.models.implicit is not None else names
+    columns = engine.items.facet_columns()
     wants_items = parameters.items
     return {
         "head": item_map.head,
         "heads": heads,
         "columns": columns,
-        "built": build.snapshot.created,
+        "built": engine.snapshot.created,
         "notes": list(item_map.notes),
         "neighbours_kept": item_map.neighbours_kept,
         "labels": [label._asdict() for label in item_map.labels] if wants_items else [],
         "n": len(item_map.items),
-        "items": _items(build, item_map) if wants_items else None,
-        "colour": _colour(build, item_map, columns, parameters.colour) if wants_items else None,
+        "items": _items(engine, item_map) if wants_items else None,
+        "colour": _colour(engine, item_map, columns, parameters.colour) if wants_items else None,
         "point": None if item_map.point is None else _point(item_map.point),
     }
 
 
-def _items(build: OpenBuild, item_map: ItemMap) -> dict[str, Any]:
-    ids, titles = build.catalog.names(item_map.items)
+def _items(engine: Engine, item_map: ItemMap) -> dict[str, Any]:
+    ids, titles = engine.catalog.names(item_map.items)
     return {
         "ids": ids,
         "titles": [shorten(title, MAX_TITLE) for title in titles],
@@ -186,14 +184,14 @@ def _rounded(numbers: np.ndarray) -> list[Any]:
 
 
 def _colour(
-    build: OpenBuild, item_map: ItemMap, columns: list[str], name: str | None
+    engine: Engine, item_map: ItemMap, columns: list[str], name: str | None
 ) -> dict[str, Any] | None:
     if name is None and columns:
         name = columns[0]
-    if name is None or (name == NO_COLOUR and not build.catalog.catalog_columns.has(name)):
+    if name is None or (name == NO_COLOUR and not engine.catalog.catalog_columns.has(name)):
         return None
-    column = build.catalog.catalog_columns.find(name, "colour")
-    return {"column": column.name, **colour_codes(build.catalog, column, item_map.items)}
+    column = engine.catalog.catalog_columns.find(name, "colour")
+    return {"column": column.name, **colour_codes(engine.catalog, column, item_map.items)}
 
 
 def colour_codes(catalog: StoredCatalog, column: StoredColumn, items: np.ndarray) -> dict[str, Any]:
@@ -204,27 +202,17 @@ def colour_codes(catalog: StoredCatalog, column: StoredColumn, items: np.ndarray
     cells = catalog.values.cells(column.stored)
     codes = cells.codes[items]
     counts = np.bincount(codes, minlength=len(cells.distinct))
-    is_ordered = column.type in ("number", "date")
-    group = _by_ranges if is_ordered else _by_values
-    labels, code_of_cell = group(cells.distinct, counts, _reader(column))
+    column_type = type_named(column.type)
+    is_ordered = column_type.is_ordered
+    if is_ordered:
+        labels, code_of_cell = _by_ranges(cells.distinct, counts, column_type.place)
+    else:
+        labels, code_of_cell = _by_values(cells.distinct, counts, column_type.entries)
     return {
         "kind": "ranges" if is_ordered else "values",
         "labels": labels,
         "codes": code_of_cell[codes].tolist(),
     }
-
-
-def _reader(column: StoredColumn) -> Callable[[Any], Any]:
-    """Return what reads a cell: the number or date in it, or else the list of its entries."""
-    if column.type == "number":
-        return float
-    if column.type == "date":
-        return lambda cell: str(cell)[:DAY]
-    if column.type == "list":
-        return lambda cell: list(dict.fromkeys(str(cell).split(LIST_SEPARATOR)))
-    if column.type == "yes/no":
-        return lambda cell: ["yes" if cell else "no"]
-    return lambda cell: [str(cell)]
 
 
 def _by_values(

@@ -8,6 +8,7 @@ from starlette.responses import Response
 
 from qkvsearch.engine import Engine
 from qkvsearch.rank.options import parse_ratings
+from qkvsearch.rank.questions import RecommendQuestion
 from qkvsearch.rank.ranking import Ranking
 from qkvsearch.scores.components import MAX_LISTED
 from qkvsearch.web.api.filters import Filters, by_column, condition
@@ -96,11 +97,12 @@ class SearchAnswers(BaseModel):
 
 
 def rank_for_query(engine: Engine, parameters: SearchParameters, **instead: Any) -> Ranking:
-    """Search. instead: other values of the engine's parameters."""
+    """Search as a request asks. instead: values of options that replace those of the request."""
     options = parameters.options()
     options["where"] = condition(engine, parameters.filter, parameters.where)
-    options["explain"] |= parameters.matches
-    return engine.search(parameters.q, **{**options, **instead})
+    # The engine's `explain` finds the matching words, which reasons name as well.
+    options["explain"] = parameters.explain or parameters.matches
+    return engine.search(parameters.q, **options | instead)
 
 
 def answer_search(engine: Engine, question: SearchParameters) -> dict[str, Any]:
@@ -153,7 +155,7 @@ class RecommendOptions(RankingParameters):
     strict_user: Flag = option("strict_user")
     seen: Flag = option("seen")
     model: Literal["preferences", "next-item"] = option("model")
-    heads: Text | None = option("recommend_heads")
+    heads: Text | None = option("heads", of=RecommendQuestion)
     recent: float | None = option("recent", le=1e9)
     damping: float = option("damping")
     diversity: float = option("diversity")

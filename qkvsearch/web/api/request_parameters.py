@@ -7,7 +7,7 @@ from fastapi import Path
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from qkvsearch.rank.options import OPTIONS
+from qkvsearch.rank.questions import OPTIONS, Question, options_of
 from qkvsearch.tables.ids import id_text
 
 # Characters of a text, and of a condition; how far a listing goes.
@@ -22,6 +22,9 @@ Name = Annotated[str, Field(max_length=MAX_LENGTH, description="An id or a title
 Names = Annotated[tuple[Name, ...], NAMES]
 
 
+SentNumber = Annotated[float, Field(ge=-(2**63), lt=2**63)]
+
+
 def _plain_number(value: Any) -> Any:
     """Return the id that a number of JSON is, as in tables: 7.0 is 7, and 7.5 is a text."""
     if type(value) is float and isfinite(value):
@@ -29,24 +32,30 @@ def _plain_number(value: Any) -> Any:
     return value
 
 
-# Where a body is JSON, an id that is a number may be sent as one.
+# Where a body is JSON, an id that is a number may be sent as one. The description says so of every
+# number, 7.5 too, which becomes a text before the types are checked.
 AnyId = Annotated[
     Name | Annotated[int, Field(strict=True, ge=-(2**63), lt=2**63)],
-    BeforeValidator(_plain_number),
+    BeforeValidator(_plain_number, json_schema_input_type=Name | SentNumber),
 ]
 AnyIds = Annotated[tuple[AnyId, ...], NAMES]
 
 
-def option(name: str, default: Any = None, **more: Any) -> Any:
-    """Return the field of an option that Python and the command line have as well, with `default`
-    in place of theirs where it is not None. more: arguments of the field that only the API has.
+def option(name: str, default: Any = None, *, of: type[Question] | None = None, **more: Any) -> Any:
+    """Return the field of an option of a question, with `default` in place of the question's where
+    it is not None. of: the question, where `OPTIONS` has the option of another one. more: arguments
+    of the field that only the API has.
     """
-    shared = OPTIONS[name]
-    limits = {"gt" if shared.is_open else "ge": shared.minimum, "le": shared.maximum}
+    shared = OPTIONS[name] if of is None else options_of(of)[name]
+    limits: dict[str, Any] = {}
+    if shared.minimum is not None:
+        limits["gt" if shared.is_open else "ge"] = shared.minimum
+    if shared.maximum is not None:
+        limits["le"] = shared.maximum
     return Field(
         default=shared.default if default is None else default,
         description=shared.help,
-        **{**{key: limit for key, limit in limits.items() if limit is not None}, **more},
+        **limits | more,
     )
 
 

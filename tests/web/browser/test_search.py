@@ -541,3 +541,13 @@ def test_on_a_telephone_the_menu_is_a_button(visit, site, expect):
         page.keyboard.press("Escape")
         expect(links.first).to_be_hidden()
         assert page.locator("header.bar").bounding_box()["height"] < 64
+
+
+@pytest.mark.parametrize("item", ["v001", "v018", "v100"])
+def test_reasons_for_similar_items_are_in_the_language_of_the_page(site, visit, item):
+    """Guards against a sentence of the engine that the page leaves in English."""
+    with visit(site, f"/?similar={item}", locale="zh-CN") as page:
+        reasons = page.locator(".explanation table.addends >> nth=0").locator("tbody th")
+        reasons.first.wait_for()
+        said = " ".join(page.locator(".explanation table.addends tbody th").all_text_contents())
+    assert not [words for words in ("people:", "who like", " more", "meaning") if words in said]

@@ -46,15 +46,23 @@ function byHead(hit) {
   return table(say("byHead"), found.map(([head]) => labelled(head)), hit, found.map(([, value]) => value));
 }
 
+/** A list that the engine has cut: "rain, coat and 2 more". */
+function listed(names) {
+  const cut = /^(.*) and ([\d,]+) more$/.exec(names);
+  return cut ? say("r_and more", { names: cut[1], n: cut[2] }) : names;
+}
+
 /** What the engine says in English, in the reader's language; the catalog's words stay. */
 function translated(reason) {
   if (knows(`r_${reason}`)) return say(`r_${reason}`);
   const smaller = /^([\d,]+) smaller ones$/.exec(reason);
   if (smaller) return say("r_smaller ones", { n: smaller[1] });
   const similar = /^(similar meaning to|same words as) (.*)$/.exec(reason);
-  if (similar) return say(`r_${similar[1]}`, { words: similar[2] });
+  if (similar) return say(`r_${similar[1]}`, { words: listed(similar[2]) });
   const people = /^people: ([\d,]+) of the ([\d,]+) who likes? (.*) also likes? this$/.exec(reason);
   if (people) return say("r_people", { n: people[1], of: people[2], title: people[3] });
+  const alike = /^people: those who like (.*) and this like much the same \(([\d,]+) both\)$/.exec(reason);
+  if (alike) return say("r_people alike", { n: alike[2], title: alike[1] });
   const place = reason.lastIndexOf(": ");
   if (place < 0) return reason;
   const by = reason.slice(place + 2).split(", ").map((one) => {

@@ -1,0 +1,129 @@
+"""Answer a `SearchQuestion`: from the text of a query to a ranking with notes and facets."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from qkvsearch._utils.query_lock import query_lock
+from qkvsearch._utils.threads import one_blas_thread
+from qkvsearch.rank.answerable import none_found
+from qkvsearch.rank.candidates import candidates, groups_of, with_where_note
+from qkvsearch.rank.listing import own_columns, with_fields
+from qkvsearch.rank.loaded_build import LoadedBuild
+from qkvsearch.rank.query import Query
+from qkvsearch.rank.questions import SearchQuestion
+from qkvsearch.rank.ranking import Ranking, rank
+from qkvsearch.rank.reasons import WordReasons
+from qkvsearch.scores.approximate import Filter
+from qkvsearch.scores.fusion import Scores
+
+
+@query_lock()
+@one_blas_thread()
+def search(build: LoadedBuild, question: SearchQuestion) -> Ranking:
+    """Rank the items of a build for a text, as `Engine.search` describes. Raises `QkvError`."""
+    catalog, texts = build.catalog, build.texts
+    # Names of columns that the catalog lacks are refused before any work.
+    columns = own_columns(catalog, question.fields)
+    facet_columns = own_columns(catalog, question.facets, "facets")
+    groups = groups_of(catalog, question.distinct)
+    user_notes = _unknown_user(build, question)
+
+    query = texts.reader.read(question.query, question.prefix)
+    where_mask = candidates(catalog, build.n_items, question.where)
+    mask = query.mask(where_mask, question.anyway)
+    fused = _scores(build, question, query, Filter(mask, question.n_ranked, groups), user_notes)
+    ranking = rank(
+        fused,
+        catalog.names,
+        k=question.k,
+        offset=question.offset,
+        temperature=question.temperature,
+        mask=mask,
+        groups=groups,
+    )
+    ranking = with_where_note(ranking, question.where, where_mask)
+    ranking = with_fields(ranking, catalog, columns)
+    ranking = texts.with_match(ranking, query)
+    ranking = _with_notes(ranking, build, question, query, user_notes, fused)
+    ranking = replace(
+        ranking,
+        query=question.query,
+        corrections=[change.to_record() for change in query.understood.changes],
+        reasoning=WordReasons(question.query),
+        source=build,
+    )
+    if facet_columns:
+        from qkvsearch.rank.facets import facets
+
+        is_match = texts.matching(query, question.heads, mask, ranking)
+        ranking = replace(ranking, facets=facets(catalog, facet_columns, is_match))
+    if question.snippet:
+        ranking = texts.with_snippets(ranking, query)
+    if question.explain:
+        ranking = texts.with_matches(ranking, query)
+    return ranking
+
+
+def _unknown_user(build: LoadedBuild, question: SearchQuestion) -> list[str]:
+    """Return the beginning of a note that the user is unknown; nothing for a known one."""
+    if question.user is None or question.strict_user:
+        return []
+    from qkvsearch.rank.recommender import unknown
+
+    return unknown(build.histories, question.user)
+
+
+def _scores(
+    build: LoadedBuild,
+    question: SearchQuestion,
+    query: Query,
+    allowed: Filter,
+    user_notes: list[str],
+) -> Scores | None:
+    """Return the scores of all items; None where no head knows a word of the query.
+
+    user_notes: that the user is unknown, which is a user without preferences. Raises
+    `UnknownIdError` for an unknown user with `strict_user`.
+    """
+
+    def preferences() -> Scores | None:
+        if user_notes:
+            return None
+        return build.recommender.head(build.histories.of(question.user))
+
+    fused = build.texts.fused(
+        query,
+        question.heads,
+        None if question.user is None else preferences,
+        allowed,
+        question.anyway,
+        question.prefix,
+    )
+    has_text = query.has_text
+    if fused is not None and has_text and not question.anyway:
+        # An item that no head scores higher than the average item is no hit.
+        return fused.above_mean()
+    return fused
+
+
+def _with_notes(
+    ranking: Ranking,
+    build: LoadedBuild,
+    question: SearchQuestion,
+    query: Query,
+    user_notes: list[str],
+    fused: Scores | None,
+) -> Ranking:
+    """Return the ranking with the notes on the user and on the query before its own."""
+    query_notes = build.texts.notes(query)
+    is_explained = ranking.notes or query_notes or user_notes
+    if not ranking and not is_explained:
+        ranking = ranking.noted(none_found(fused, ranking, question.k))
+    is_known_user = question.user is not None and not user_notes
+    if is_known_user and build.models.implicit is None:
+        from qkvsearch.rank.recommender import BY_TEXT
+
+        ranking = ranking.noted([BY_TEXT])
+    user_notes = [f"{note}: ranked without preferences." for note in user_notes]
+    return ranking.noted([*user_notes, *query_notes])
