@@ -492,7 +492,7 @@ def assert_what_was_learned_stays(models, whole, items, had):
 
 
 @pytest.mark.parametrize(
-    "seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 20))]
+    "seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 20))]
 )
 def test_segments_answer_as_their_merged_base_and_as_a_fresh_build(
     seed, path, whole, tmp_path, monkeypatch
