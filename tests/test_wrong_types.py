@@ -137,7 +137,7 @@ def test_what_is_recorded_can_be_read_again(shop_copy, user, item, rating):
     assert len(shop_copy.users) == len(list(shop_copy.users))
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)  # each builds
 @given(
     frame=st.builds(
         lambda ids, cells: pd.DataFrame(
