@@ -100,7 +100,9 @@ def one_blas_thread() -> Iterator[None]:
             for library in _blas_libraries(tuple(name in sys.modules for name in BLAS_MODULES)):
                 if library not in _saved_threads:
                     _saved_threads[library] = library.get_num_threads()
-                    _set_threads(library, 1)
+                # Even if it is saved: a call that was interrupted may have restored the threads and
+                # not forgotten their number.
+                _set_threads(library, 1)
         yield
     finally:
         with _lock:
