@@ -47,10 +47,22 @@ _HOMES = {
 }
 
 __all__ = [
-    "BiasedMF", "Columns", "ContrastiveEncoder", "CooccurrenceEncoder", "CorpusEncoder", "Engine",
-    "Hit", "ImplicitALS", "Interactions", "ItemNeighbours", "QkvError", "Ranking", "build",
-    "open", "repair",
-]  # fmt: skip
+    "BiasedMF",
+    "Columns",
+    "ContrastiveEncoder",
+    "CooccurrenceEncoder",
+    "CorpusEncoder",
+    "Engine",
+    "Hit",
+    "ImplicitALS",
+    "Interactions",
+    "ItemNeighbours",
+    "QkvError",
+    "Ranking",
+    "build",
+    "open",
+    "repair",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -5,7 +5,6 @@ does not matter which pretrained ones are installed.
 
 from __future__ import annotations
 
-import ast
 import io
 import json
 import os
@@ -15,8 +14,10 @@ import sys
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Lock
 
+# Imported before there is any thread, where a server would import it in its own: pytest parses the
+# modules of its plugins, such as anyio, and Python 3.11 fails where two threads parse at once.
+import anyio._backends._asyncio  # noqa: F401
 import numpy as np
 import pandas as pd
 import pytest
@@ -29,25 +30,13 @@ from qkvsearch.engine import Engine
 from qkvsearch.store import Workspace
 from qkvsearch.tables.samples import sample
 
-# A slow machine is no failure; other runs draw other examples.
+# A slow machine is no failure. Few examples, since every run draws others.
 settings.register_profile(
-    "qkvsearch", deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow]
+    "qkvsearch", deadline=None, max_examples=25, suppress_health_check=[HealthCheck.too_slow]
 )
 # Seconds after which a page in the browser is taken to have stopped.
 WITHIN = 300
 settings.load_profile("qkvsearch")
-
-# Python 3.11 fails where two threads parse Python at once, as pytest does with each module of a
-# plugin that is imported, and servers import in threads.
-_parse, _parsing = ast.parse, Lock()
-
-
-def _one_at_a_time(*args, **options):
-    with _parsing:
-        return _parse(*args, **options)
-
-
-ast.parse = _one_at_a_time
 
 # Where the person who runs the tests keeps models, if they said.
 OWN_MODELS = os.environ.get("QKVSEARCH_MODELS")

@@ -19,6 +19,7 @@ from qkvsearch._utils.threads import one_blas_thread
 from qkvsearch.store import Workspace
 from qkvsearch.store.locks import is_writing, writer_lock
 from qkvsearch.text import analysis
+from tests.blas import blas_threads
 
 pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="a process is forked"),
@@ -116,22 +117,23 @@ def test_children_search_while_threads_search(engine):
         ends.set()
         for thread in searching:
             thread.join()
-    assert turns._current is None
+    ask_all(engine)
 
 
 def test_blas_has_its_threads_again_in_a_child(engine):
     with one_blas_thread():
         pass
+    before = blas_threads()
 
     def ask():
         with one_blas_thread():
-            assert len(threads._callers) == 1
-        assert not threads._callers
-        assert not threads._saved_threads
+            assert set(blas_threads()) == {1}
+        assert blas_threads() == before
 
     with held(one_blas_thread()):
         assert in_child(ask) == 0
-        assert len(threads._callers) == 1
+        assert set(blas_threads()) == {1}
+    assert blas_threads() == before
 
 
 def test_a_lock_of_another_thread_is_free_in_a_child_and_taken_in_the_parent():

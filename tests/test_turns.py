@@ -3,6 +3,7 @@
 import ctypes
 import random
 import signal
+import sys
 import threading
 import time
 from contextlib import suppress
@@ -10,12 +11,27 @@ from contextlib import suppress
 import pytest
 
 from qkvsearch._utils import query_lock as turns
-from qkvsearch._utils import threads
 from qkvsearch._utils.deadline import DeadlineError, deadline
 from qkvsearch._utils.query_lock import pause, query_lock, released, without_query_lock
 from qkvsearch._utils.threads import one_blas_thread
+from tests.blas import blas_threads
 
-pytestmark = pytest.mark.skipif(not turns._HAS_GIL, reason="threads run at once here")
+pytestmark = pytest.mark.skipif(
+    not getattr(sys, "_is_gil_enabled", lambda: True)(), reason="threads run at once here"
+)
+
+
+@pytest.fixture
+def never_lost(monkeypatch):
+    """However long a turn takes, so that nobody goes on because it counts as lost."""
+    monkeypatch.setattr(turns, "LOST", 1000.0)
+
+
+def wait_until_in_line(n):
+    """Wait until n threads wait for their turn, which only the queue itself can tell."""
+    end = time.monotonic() + 300
+    while len(turns._waiting) < n and time.monotonic() < end:
+        time.sleep(0.001)
 
 
 def run_all(tasks):
@@ -89,8 +105,7 @@ def test_who_waits_has_its_turn_between_two_steps_of_long_work():
     def long():
         with query_lock():
             began.set()
-            while not turns._waiting:
-                time.sleep(0.001)
+            wait_until_in_line(1)
             pause()
             order.append("long")
 
@@ -116,21 +131,23 @@ def test_who_comes_first_is_served_first():
         threads = [threading.Thread(target=ask, args=(number,)) for number in range(5)]
         for number, thread in enumerate(threads):
             thread.start()
-            while len(turns._waiting) <= number:
-                time.sleep(0.001)
+            wait_until_in_line(number + 1)
     for thread in threads:
         thread.join(timeout=300)
     assert found == list(range(5))
 
 
-def test_an_error_gives_the_turn_back():
+def test_an_error_gives_the_turn_back(never_lost):
+    found = []
     with pytest.raises(ZeroDivisionError), query_lock():
         raise ZeroDivisionError
+    run_all([lambda: ask_once(found)])
     with pytest.raises(ZeroDivisionError), query_lock(), released():
         raise ZeroDivisionError
-    assert turns._current is None
+    run_all([lambda: ask_once(found)])
     with released():  # of one that has no turn
-        assert turns._current is None
+        run_all([lambda: ask_once(found)])
+    assert found == [1] * 3
 
 
 # --- what is interrupted ---
@@ -141,8 +158,7 @@ def soon_lost(monkeypatch):
     monkeypatch.setattr(turns, "LOST", 0.02)
 
 
-def test_an_interrupt_while_waiting_leaves_the_queue(monkeypatch):
-    monkeypatch.setattr(turns, "LOST", 10.0)
+def test_an_interrupt_while_waiting_leaves_the_queue(never_lost):
     order, holds, ends = [], threading.Event(), threading.Event()
 
     def hold():
@@ -166,25 +182,33 @@ def test_an_interrupt_while_waiting_leaves_the_queue(monkeypatch):
     ends.set()
     for thread in (interrupter, holder, last):
         thread.join(timeout=300)
-    assert order == ["holder", "later"]
-    assert turns._current is None
-    assert not turns._waiting
+    run_all([lambda: ask_once(order)])
+    assert order == ["holder", "later", 1]
 
 
 def interrupt_who_waits(thread):
     """Send Ctrl-C to a thread as soon as it waits in the queue."""
-    end = time.monotonic() + 300
-    while not turns._waiting and time.monotonic() < end:
-        time.sleep(0.001)
+    wait_until_in_line(1)
     signal.pthread_kill(thread.ident, signal.SIGINT)
 
 
-def test_a_turn_that_nobody_ends_is_lost(soon_lost):
-    turns._take(turns._Turn())  # by a thread that is interrupted before it can end it
-    found = []
+def test_a_turn_that_does_not_end_is_lost(soon_lost):
+    found, holds, ends = [], threading.Event(), threading.Event()
+
+    def hold():
+        with query_lock():
+            holds.set()
+            ends.wait(timeout=300)
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    assert holds.wait(timeout=300)
     run_all([lambda: ask_once(found)] * 3)
     assert found == [1] * 3
-    assert turns._current is None
+    ends.set()
+    holder.join(timeout=300)
+    run_all([lambda: ask_once(found)])
+    assert found == [1] * 4
 
 
 def test_a_place_that_nobody_leaves_is_passed(soon_lost):
@@ -219,6 +243,7 @@ def test_interrupts_at_random_moments_keep_nobody_waiting(soon_lost):
                     has_asked.set()
             uninterrupted.append(1)
 
+    n_blas_threads = blas_threads()
     ends, has_asked, uninterrupted = threading.Event(), threading.Event(), []
     for _ in range(10):
         asking = [threading.Thread(target=ask) for _ in range(4)]
@@ -236,9 +261,10 @@ def test_interrupts_at_random_moments_keep_nobody_waiting(soon_lost):
     ends.set()
     found = []
     run_all([lambda: ask_once(found)] * 3)
+    assert found == [1] * 3
     with one_blas_thread():
-        assert len(threads._callers) == 1
-    assert not threads._saved_threads
+        assert set(blas_threads()) == {1}
+    assert blas_threads() == n_blas_threads
 
 
 def raise_in(thread, error):

@@ -1,6 +1,7 @@
 """`recommend` from too little says so, and from enough says nothing."""
 
 import numpy as np
+import pandas as pd
 
 
 def is_said(ranking):
@@ -68,9 +69,9 @@ def test_updates_keep_it_and_learning_finds_it_again(films):
     assert is_said(films.recommend(likes="The Godfather"))
     films.compact()
     assert state() == before
-    for user in range(40):
-        films.record(f"new{user}", "The Godfather")
-        films.record(f"new{user}", "Fargo")
+    ids = [films.items[title]["id"] for title in ("The Godfather", "Fargo")]
+    liked = [(f"new{user}", id_) for user in range(40) for id_ in ids]
+    films.record_many(pd.DataFrame(liked, columns=["user", "item"]))
     films.learn()
     assert state() != before
     assert state()[1] == 48

@@ -109,7 +109,7 @@ def test_what_cannot_be_an_id_is_refused_by_the_name_of_the_parameter(engine, qu
 
 
 @settings(
-    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(data=st.data())
 def test_a_question_about_any_id_or_text_is_answered_or_refused(engine, data):
@@ -137,7 +137,7 @@ def test_what_is_recorded_can_be_read_again(shop_copy, user, item, rating):
     assert len(shop_copy.users) == len(list(shop_copy.users))
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)  # each builds
 @given(
     frame=st.builds(
         lambda ids, cells: pd.DataFrame(

@@ -96,10 +96,15 @@ def one_blas_thread() -> Iterator[None]:
     caller = _Caller()
     try:
         with _lock:
+            is_only_caller = not len(_callers)
             _callers.add(caller)
             for library in _blas_libraries(tuple(name in sys.modules for name in BLAS_MODULES)):
-                if library not in _saved_threads:
+                is_new = library not in _saved_threads
+                if is_new:
                     _saved_threads[library] = library.get_num_threads()
+                # The last caller may have been interrupted when it had restored the threads, but
+                # not yet forgotten their number.
+                if is_new or is_only_caller:
                     _set_threads(library, 1)
         yield
     finally:

@@ -19,11 +19,17 @@ if TYPE_CHECKING:
 # Imported on first use: a search takes its masks and the softmax from here, and no more.
 _HOMES = {
     "functional": ("attention",),
-    "masks": ("exclusion_mask", "hide", "keep_from_ignore", "look_ahead_mask", "padding_mask",
-              "window_mask"),
+    "masks": (
+        "exclusion_mask",
+        "hide",
+        "keep_from_ignore",
+        "look_ahead_mask",
+        "padding_mask",
+        "window_mask",
+    ),
     "scores": ("AdditiveScore", "cap", "cosine_score", "dot_score"),
     "weights": ("softmax",),
-}  # fmt: skip
+}
 
 __all__ = [
     "AdditiveScore",

@@ -58,24 +58,37 @@ class Inputs(NamedTuple):
 
         They are split along the longest leading axis that no heads share, if there is one.
         """
-        *lead, _, _ = self.shape
-        whole = [
-            axis - len(self.shape)
-            for axis in range(len(lead))
-            if all(_length(x, axis - len(self.shape)) in (1, lead[axis]) for x in self[:5])
-        ]
-        axis = max(whole, key=lambda axis: self.shape[axis], default=0)
-        if not whole or math.prod(self.shape) <= n_scores:
+        all_scores = math.prod(self.shape)
+        splittable = self._splittable_axes()
+        if not splittable or all_scores <= n_scores:
             yield ..., self
             return
+        axis = max(splittable, key=lambda axis: self.shape[axis])
         length = self.shape[axis]
-        size = max(1, length * n_scores // math.prod(self.shape))
+        size = max(1, length * n_scores // all_scores)
         for start in range(0, length, size):
-            block = slice(start, start + size)
-            shape = (*self.shape[:axis], min(size, length - start), *self.shape[axis + 1 :])
-            q, k, v, mask, bias = (_along(x, axis, block) for x in self[:5])
-            index = (..., block, *[slice(None)] * (-axis - 1))
-            yield index, Inputs(q, k, v, mask, bias, shape, self.working, self.dtype)
+            block = slice(start, min(start + size, length))
+            batch = self._replace(
+                query=_along(self.query, axis, block),
+                key=_along(self.key, axis, block),
+                value=_along(self.value, axis, block),
+                mask=_along(self.mask, axis, block),
+                bias=_along(self.bias, axis, block),
+                shape=(*self.shape[:axis], block.stop - start, *self.shape[axis + 1 :]),
+            )
+            yield _index_along(axis, block), batch
+
+    def _splittable_axes(self) -> list[int]:
+        """Return the leading axes, counted from the end, along which each array has either the
+        scores' length or one entry for all.
+        """
+        arrays = (self.query, self.key, self.value, self.mask, self.bias)
+        leading = range(-len(self.shape), -2)
+        return [
+            axis
+            for axis in leading
+            if all(_length(x, axis) in (1, self.shape[axis]) for x in arrays)
+        ]
 
 
 def _length(x: Array | None, axis: int) -> int:
@@ -85,7 +98,13 @@ def _length(x: Array | None, axis: int) -> int:
 
 def _along(x: Any, axis: int, block: slice) -> Any:
     """Return a block of x along an axis; an axis of length 1 is the same for all blocks."""
-    return x if _length(x, axis) == 1 else x[(..., block, *[slice(None)] * (-axis - 1))]
+    return x if _length(x, axis) == 1 else x[_index_along(axis, block)]
+
+
+def _index_along(axis: int, block: slice) -> tuple[Any, ...]:
+    """Return the index of a block along an axis, counted from the end, and of all other axes."""
+    later_axes = [slice(None)] * (-axis - 1)
+    return (..., block, *later_axes)
 
 
 def checked(query: Any, key: Any, value: Any, mask: Any, bias: Any) -> Inputs:
@@ -97,14 +116,14 @@ def checked(query: Any, key: Any, value: Any, mask: Any, bias: Any) -> Inputs:
     visible = None if mask is None else as_mask(beside(q, mask))
     added = None if bias is None else as_bias(beside(q, bias))
     return Inputs(
-        q,
-        k,
-        v,
-        visible,
-        added,
-        score_shape(q, k, v, visible, added),
-        working_dtype(xp, dtype),
-        dtype,
+        query=q,
+        key=k,
+        value=v,
+        mask=visible,
+        bias=added,
+        shape=score_shape(q, k, v, visible, added),
+        working=working_dtype(xp, dtype),
+        dtype=dtype,
     )
 
 
@@ -216,8 +235,8 @@ class AttentionOptions:
         named("normalize", self.normalize, NORMALIZERS)
         if not callable(self.score):
             named("score", self.score, SCORES)
-        pair = isinstance(self.window, Sequence) and len(self.window) == 2
-        if self.window is not None and not pair:
+        is_pair = isinstance(self.window, Sequence) and len(self.window) == 2
+        if self.window is not None and not is_pair:
             raise ValueError(f"window must be a pair (left, right), got {self.window!r}")
         if not isinstance(self.is_causal, bool | np.bool_):
             raise TypeError(f"is_causal must be True or False, got {self.is_causal!r}")

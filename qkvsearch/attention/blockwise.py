@@ -105,8 +105,10 @@ def plain_terms(scores: Array) -> tuple[Array, Array]:
 
 # For each normalizer; weights.NORMALIZERS has the same names.
 TERMS: Mapping[str, Callable[[Array], tuple[Array, Array]]] = {
-    "softmax": softmax_terms, "relu": relu_terms, "none": plain_terms
-}  # fmt: skip
+    "softmax": softmax_terms,
+    "relu": relu_terms,
+    "none": plain_terms,
+}
 
 
 def _times(mixed: Array, factor: Array) -> Array:

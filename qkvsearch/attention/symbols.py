@@ -122,7 +122,8 @@ def symbols(names: Sequence[str], values: Array) -> Array:
     >>> print(a_Q * b_Q, (a_Q * b_Q).value)
     a_Q·b_Q 2.0
     """
-    return filled((len(names),), [Expression(*pair) for pair in zip(names, values, strict=True)])
+    named = [Expression(name, value) for name, value in zip(names, values, strict=True)]
+    return filled((len(names),), named)
 
 
 def filled(shape: tuple[int, ...], items: Sequence[Any]) -> Array:
@@ -192,8 +193,11 @@ def score_symbols(options: AttentionOptions, query: Array, key: Array) -> Array:
         return options.scores(query[:, None], key[:, None])
     name = score_name(options)
     scale = "" if options.scale in (None, 1) else f", scale={options.scale:g}"
-    pairs = [(q, k, options.scores(q.value[None], k.value[None])[0, 0]) for q in query for k in key]
-    scores = [Expression(f"{name}({q}, {k}{scale})", score) for q, k, score in pairs]
+    scores = []
+    for q in query:
+        for k in key:
+            score = options.scores(q.value[None], k.value[None])[0, 0]
+            scores.append(Expression(f"{name}({q}, {k}{scale})", score))
     return filled((len(query), len(key)), scores)
 
 
@@ -204,18 +208,22 @@ def formulas(options: AttentionOptions, d: int) -> Mapping[str, str]:
     '0.5·scores'
     """
     name = score_name(options)
-    scores, scaled = f"{name}(Q, K)", f"{1 if options.scale is None else options.scale:g}·scores"
+    scores = "Q·Kᵀ" if options.score == "dot" else f"{name}(Q, K)"
     if callable(options.score):
         scaled = f"{name}(Q, K, scale={options.scale})"
+    elif options.scale is not None:
+        scaled = f"{options.scale:g}·scores"
     elif options.score == "dot":
-        scores, scaled = "Q·Kᵀ", f"scores/√{d}" if options.scale is None else scaled
-    masked = "scaled" if not options.softcap else "capped"
+        scaled = f"scores/√{d}"
+    else:
+        scaled = "1·scores"
+    before_mask = "capped" if options.softcap else "scaled"
     normalized = {"softmax": "softmax(masked)", "relu": "max(0, masked)/Σ", "none": "masked"}
     return {
         "scores": scores,
         "scaled": scaled,
         "capped": f"{options.softcap:g}·tanh(scaled/{options.softcap:g})",
-        "masked": f"{masked} + M",
+        "masked": f"{before_mask} + M",
         "weights": f"S = {normalized[options.normalize]}",
         "weighted": "Sᵢⱼ·Vⱼ",
         "outputs": "S·V",
@@ -262,14 +270,17 @@ def weight_symbols(options: AttentionOptions, masked: Array, numbers: Array) -> 
     array([[1, 0]], dtype=object)
     """
     floor = 0 if options.normalize == "relu" else -math.inf
+    is_empty = (numbers <= floor).all(axis=-1)
     entries: list[Any] = []
-    for row, empty in zip(masked, (numbers <= floor).all(axis=-1), strict=True):
-        if empty:
-            entries += [EMPTY_ROWS[options.empty_rows](len(row))] * len(row)
+    for row, row_is_empty in zip(masked, is_empty, strict=True):
+        if row_is_empty:
+            weight = EMPTY_ROWS[options.empty_rows](len(row))
+            entries += [weight] * len(row)
         elif options.normalize == "none":
             entries += [0 if score.reads("−∞") else score for score in row]
         else:
-            terms = np.exp(row) if options.normalize == "softmax" else [s.positive() for s in row]
+            is_softmax = options.normalize == "softmax"
+            terms = [np.exp(score) if is_softmax else score.positive() for score in row]
             entries += [term / sum(terms) for term in terms]
     return filled(masked.shape, entries)
 
@@ -282,7 +293,8 @@ def renamed(names: Sequence[str], written: Array, values: Array) -> Array:
     >>> renamed(["x", "y"], filled((2,), [Expression("a/b", 0.3), 0]), np.array([0.3, 0.0]))
     array([x, 0], dtype=object)
     """
-    new = zip(names, written.flat, values.flat, strict=True)
-    return filled(
-        written.shape, [w if w.precedence == NUMBER else Expression(n, v) for n, w, v in new]
-    )
+    entries = []
+    for name, entry, value in zip(names, written.flat, values.flat, strict=True):
+        is_plain_number = entry.precedence == NUMBER
+        entries.append(entry if is_plain_number else Expression(name, value))
+    return filled(written.shape, entries)

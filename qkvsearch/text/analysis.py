@@ -178,9 +178,10 @@ class Analyzer:
         for token in self.tokens(text):
             terms.append(token.term)
             terms += token.variants
-        if text.isascii():
-            return terms
-        return terms + [char for run in re.findall(f"[{CJK}]{{2,}}", fold(text)) for char in run]
+        if not text.isascii():
+            for run in re.findall(f"[{CJK}]{{2,}}", fold(text)):
+                terms += run  # each character of it
+        return terms
 
     def spans(self, text: str, terms: Container[str]) -> list[Span]:
         """Return where the words with these `key_terms` are in the original text, in order.
@@ -339,22 +340,31 @@ def _word(run: str, language: str) -> Token:
     word = run[_elided(run, language) :]
     text = fold(word)
     if word[1:2] == "." and word[0].isalpha():
-        initials = text.replace(".", "")
-        is_stop_word = initials in _folded_stop_words(language)
-        initials, dotted = text.strip(".") if is_stop_word else initials, text.strip(".")
-        return Token(initials, initials, variants=(dotted,) * (dotted != initials))
+        return _initials(text, language)
     if RUNS.fullmatch(word):
         term = _term(word, language)
         unaccented = term if text == word else _term(text, language)
-        is_stop_word = text in _folded_stop_words(language)
-        return Token(text, term, is_stop_word, (unaccented,) * (unaccented != term))
-    subtokens = tuple(
-        token for bare in RUNS.findall(word) for _, _, token in _split(bare, language)
-    )
+        variants = () if unaccented == term else (unaccented,)
+        return Token(text, term, text in _folded_stop_words(language), variants)
+    subtokens: list[Token] = []
+    for bare in RUNS.findall(word):
+        subtokens += [token for _, _, token in _split(bare, language)]
+    code_variants: list[str] = []
+    for token in subtokens:
+        code_variants += [token.term, *token.variants]
     # "and/or" is a stop word, but "C++" is not, even where "c" is an article.
     is_stop_word = all(token.is_stop_word and len(token.text) > 1 for token in subtokens)
-    variants = tuple(term for token in subtokens for term in (token.term, *token.variants))
-    return Token(text, text[:MAX_TERM], is_stop_word, variants, subtokens)
+    return Token(text, text[:MAX_TERM], is_stop_word, tuple(code_variants), tuple(subtokens))
+
+
+def _initials(text: str, language: str) -> Token:
+    """Return the token of initials, such as U.S.A.; it is indexed with its dots, too."""
+    dotted = text.strip(".")
+    bare = text.replace(".", "")
+    # "i.t." must not match the "it" of every text.
+    if bare in _folded_stop_words(language):
+        bare = dotted
+    return Token(bare, bare, variants=() if bare == dotted else (dotted,))
 
 
 def _elided(run: str, language: str) -> int:
@@ -374,9 +384,12 @@ def _elided(run: str, language: str) -> int:
 def _further_keys(word: str, token: Token, language: str) -> Iterator[tuple[int, int, str]]:
     """Yield the `key_terms` of a word besides the token's term, with start and end in the word."""
     if IS_CJK(word):
-        yield from ((i, i + 1, char) for i, char in enumerate(word) if len(word) > 1)
+        if len(word) > 1:  # a single character is the token's own term
+            for i, char in enumerate(word):
+                yield i, i + 1, char
     elif not token.subtokens:
-        yield from ((0, len(word), term) for term in token.variants)
+        for term in token.variants:
+            yield 0, len(word), term
     else:
         for run in RUNS.finditer(word):
             for start, end, subtoken in _split(run[0], language):
@@ -439,12 +452,14 @@ def matching_words(
     >>> matching_words({"run"}, {"title": "Running, run by run", "tags": "sport"})
     {'title': ['Running', 'run']}
     """
-    query_terms, analyzer = set(terms), analyzer or Analyzer()
-    matches = {
-        name: list(dict.fromkeys(text[a:b] for a, b in analyzer.spans(text, query_terms)))
-        for name, text in texts.items()
-    }
-    return {name: words for name, words in matches.items() if words}
+    query_terms = set(terms)
+    analyzer = analyzer or Analyzer()
+    matches: Matches = {}
+    for name, text in texts.items():
+        matching = [text[start:end] for start, end in analyzer.spans(text, query_terms)]
+        if matching:
+            matches[name] = list(dict.fromkeys(matching))
+    return matches
 
 
 def word_spans(words: Iterable[str], text: str) -> list[tuple[int, int]]:

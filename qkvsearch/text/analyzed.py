@@ -149,11 +149,20 @@ class AnalyzedTexts(Sequence[str]):
     ) -> list[AnalyzedTexts]:
         """Analyze columns of texts, with shared runs; return analyzed columns unchanged."""
         columns = list(columns)
-        analyzed = [column for column in columns if isinstance(column, AnalyzedTexts)]
-        if len(analyzed) == len(columns) and all(c.runs.analyzer == analyzer for c in analyzed):
+        analyzed = [
+            column
+            for column in columns
+            if isinstance(column, AnalyzedTexts) and column.runs.analyzer == analyzer
+        ]
+        if len(analyzed) == len(columns):
             return analyzed
-        runs, lists = Runs(analyzer), [list(texts) for texts in columns]
-        return [cls(texts, runs, *runs.read(texts)) for texts in lists]
+        runs = Runs(analyzer)
+        read = []
+        for column in columns:
+            texts = list(column)
+            indptr, numbers = runs.read(texts)
+            read.append(cls(texts, runs, indptr, numbers))
+        return read
 
     def __len__(self) -> int:
         return len(self.indptr) - 1

@@ -185,11 +185,18 @@ def attend_without_layers(
            [0.119, 0.881]])
     """
     check_length(len(tokens))
-    labels, keep, vectors = list(tokens.labels), mask_of(tokens.labels, mask), tokens.vectors
+    labels = list(tokens.labels)
+    keep = mask_of(labels, mask)
+    vectors = tokens.vectors
     outputs, weights = attention(
-        vectors, vectors, vectors,
-        mask=keep, score="cosine", scale=COSINE_SCALE, return_weights=True,
-    )  # fmt: skip
+        query=vectors,
+        key=vectors,
+        value=vectors,
+        mask=keep,
+        score="cosine",
+        scale=COSINE_SCALE,
+        return_weights=True,
+    )
     return EncodedText(
         tokens=labels,
         words=labels,

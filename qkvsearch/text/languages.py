@@ -1,6 +1,7 @@
 """Languages of texts: their names, elided articles and stop words, and a guess."""
 
 import json
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -38,9 +39,15 @@ SHORTEST_IN_ENGLISH = 3
 ABOUT = fact("about")
 # Words for the kind of a catalog's items. Those in one tuple name the same kind.
 KINDS = (
-    ("movie", "film"), ("video", "clip"), ("book", "novel"), ("talk", "lecture"), ("song", "track"),
-    ("product", "article", "item"), ("game",), ("recipe",),
-)  # fmt: skip
+    ("movie", "film"),
+    ("video", "clip"),
+    ("book", "novel"),
+    ("talk", "lecture"),
+    ("song", "track"),
+    ("product", "article", "item"),
+    ("game",),
+    ("recipe",),
+)
 
 # A guess reads this many texts, spread over the catalog, and the beginning of each.
 MAX_TEXTS, MAX_CHARACTERS = 500, 300
@@ -127,29 +134,43 @@ def guess(texts: Sequence[str]) -> Language:
     >>> guess(["die Jacke und der Hut", "Schuhe aus Leder"])
     Language(name='german', why='guessed from 2 texts')
     """
-    step = max(1, -(-len(texts) // MAX_TEXTS))
-    sample = [text[:MAX_CHARACTERS] for text in texts[::step]]
-    # Capitals look like another language.
-    sample = [text.lower() if text.isupper() else text for text in sample if LETTERS.search(text)]
-    n_texts = quantity(len(sample), "text")
+    sample = _sample(texts)
     if not sample:
         return Language(ENGLISH, "no letters to detect it by")
     letters = "".join(filter(str.isalpha, "".join(sample)))
     if letters.isascii() and len(letters) < MIN_ASCII_LETTERS:
         return Language(ENGLISH, f"{quantity(len(letters), 'letter')} are too few to detect it by")
+    n_texts = quantity(len(sample), "text")
     classify = _classifier()
     votes = Counter(map(classify, sample)).most_common(2)
     code, n_votes = votes[0]
-    n_second = votes[1][1] if len(votes) == 2 else 0
-    is_mixed = n_second >= MIXED * len(sample) and n_votes + n_second >= CLEAR * len(sample)
-    if is_mixed and len(sample) >= MIN_TEXTS:
-        both = " and ".join(CODES.get(code, code) for code, _ in votes)
-        return Language(NONE, f"{n_texts} are in {both}")
-    if code != "en" and (n_votes < MIN_VOTES * len(sample) or classify(" ".join(sample)) != code):
-        return Language(ENGLISH, f"{n_texts} do not clearly have another")
+
+    if len(votes) == 2 and len(sample) >= MIN_TEXTS:
+        n_second = votes[1][1]
+        two_are_common = n_second >= MIXED * len(sample)
+        others_are_few = n_votes + n_second >= CLEAR * len(sample)
+        if two_are_common and others_are_few:
+            both = " and ".join(CODES.get(code, code) for code, _ in votes)
+            return Language(NONE, f"{n_texts} are in {both}")
+    if code != "en":
+        has_majority = n_votes >= MIN_VOTES * len(sample)
+        if not has_majority or classify(" ".join(sample)) != code:
+            return Language(ENGLISH, f"{n_texts} do not clearly have another")
     if code not in CODES:
         return Language(NONE, f"guessed from {n_texts}: {code}, which has no stemmer here")
     return Language(CODES[code], f"guessed from {n_texts}")
+
+
+def _sample(texts: Sequence[str]) -> list[str]:
+    """Return the beginnings of some texts with letters, spread over all."""
+    step = max(1, math.ceil(len(texts) / MAX_TEXTS))
+    sample = []
+    for text in texts[::step]:
+        beginning = text[:MAX_CHARACTERS]
+        if LETTERS.search(beginning):
+            # Capitals look like another language.
+            sample.append(beginning.lower() if beginning.isupper() else beginning)
+    return sample
 
 
 def languages_of(texts: Iterable[str]) -> list[str]:
@@ -176,4 +197,9 @@ def _classifier() -> Callable[[str], str]:
         raise QkvError(f"cannot unpack the model of languages: {error}; set `language`") from None
     known = [*CODES, *WITHOUT_STEMMER]
     identifier.set_languages([code for code in known if code in identifier.nb_classes])
-    return lambda text: {"nn": "no", "nb": "no"}.get(code := identifier.classify(text)[0], code)
+
+    def classify(text: str) -> str:
+        code = str(identifier.classify(text)[0])
+        return "no" if code in ("nn", "nb") else code  # both Norwegians have one stemmer
+
+    return classify

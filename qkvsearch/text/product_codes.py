@@ -92,8 +92,9 @@ def _is_long_number(word: str) -> bool:
 
 
 def _folded(texts: Iterable[str], rows: Iterable[int]) -> set[tuple[bytes, int]]:
-    terms = (fold(" ".join(text.split())) for text in texts)
-    return {
-        (term.encode(), row) for term, row in zip(terms, rows, strict=True)
-        if 0 < len(term) <= MAX_LENGTH
-    }  # fmt: skip
+    folded = set()
+    for text, row in zip(texts, rows, strict=True):
+        term = fold(" ".join(text.split()))
+        if 0 < len(term) <= MAX_LENGTH:
+            folded.add((term.encode(), row))
+    return folded

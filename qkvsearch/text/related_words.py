@@ -141,9 +141,9 @@ class _Lexicon:
         if self.is_word(text):
             return True
         root = self.stem(text)
+        longest = len(text) + MAX_ENDING
         forms = self.vocabulary.with_prefix(_common_prefix(text, root))
-        return any(len(form) <= len(text) + MAX_ENDING and self.stem(form) == root
-                   for form in forms)  # fmt: skip
+        return any(len(form) <= longest and self.stem(form) == root for form in forms)
 
     def first_components(self, text: str, is_linked: bool | None = None) -> Iterator[str]:
         """Yield the words that may stand before the last component of a compound that begins with

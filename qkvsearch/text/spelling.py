@@ -31,7 +31,11 @@ def max_errors(word: str) -> int:
     >>> [max_errors(word) for word in ("tea", "bread", "beginers")]
     [0, 1, 2]
     """
-    return (len(word) >= MIN_LENGTH_ONE_ERROR) + (len(word) >= MIN_LENGTH_TWO_ERRORS)
+    if len(word) >= MIN_LENGTH_TWO_ERRORS:
+        return 2
+    if len(word) >= MIN_LENGTH_ONE_ERROR:
+        return 1
+    return 0
 
 
 class LetterIndex:
@@ -52,12 +56,14 @@ class LetterIndex:
     def candidates(self, word: str) -> list[str]:
         """Return the words, in order, that may differ from this one by at most `max_errors`."""
         limit = max_errors(word)
-        letters = np.uint32(sum({1 << (ord(char) & 31) for char in word}))
-        lengths = np.array([len(word) - limit, len(word) + limit + 1])
-        similar_length = slice(*self._lengths.searchsorted(lengths))
+        letters = _letters([word])[0]
+        # Each error changes the length by one at most: a run of the words sorted by length.
+        bounds = np.array([len(word) - limit, len(word) + limit + 1])
+        similar_length = slice(*self._lengths.searchsorted(bounds))
         others = self._letters[similar_length]
-        is_candidate = np.bitwise_count(others & ~letters) <= limit
-        is_candidate &= np.bitwise_count(letters & ~others) <= limit
+        n_added = np.bitwise_count(others & ~letters)
+        n_removed = np.bitwise_count(letters & ~others)
+        is_candidate = (n_added <= limit) & (n_removed <= limit)
         rows = np.sort(self._order[similar_length][is_candidate])
         return [self.words[row] for row in rows.tolist()]
 
@@ -66,6 +72,7 @@ def _letters(words: Sequence[str]) -> np.ndarray:
     """Return the letters of each word as bits, uint32 (n,); letters of other scripts share bits."""
     if not len(words):
         return np.zeros(0, np.uint32)
+    # NumPy stores texts as code points, with zeros behind the shorter ones.
     codes = np.array(words).view(np.uint32).reshape(len(words), -1)
     bits = np.where(codes > 0, np.uint32(1) << (codes & np.uint32(31)), np.uint32(0))
     return np.asarray(np.bitwise_or.reduce(bits, axis=1))
@@ -84,22 +91,26 @@ def near_words(word: str, known: Sequence[str], limit: int = 50) -> list[tuple[s
     from rapidfuzz import process
     from rapidfuzz.distance import OSA
 
-    limit_errors = max_errors(word)
     if len(word) == MIN_LENGTH_ONE_ERROR - 1:
         swapped = {word[1] + word[0] + word[2], word[0] + word[2] + word[1]}
         return [(other, 1) for other in known if other in swapped]
-    if not limit_errors:
+    most_errors = max_errors(word)
+    if not most_errors:
         return []
+
+    near: list[tuple[str, int]] = []
     matches = process.extract(
-        word, known, scorer=OSA.distance, score_cutoff=limit_errors, limit=limit
+        word, known, scorer=OSA.distance, score_cutoff=most_errors, limit=limit
     )
-    # Another first letter counts as one more error, unless the first two are exchanged.
-    counted = [
-        (other, int(errors) + (word[0] != other[0] and word[:2] != other[1::-1]))
-        for other, errors, _ in matches
-    ]
-    fewest = min((errors for _, errors in counted), default=0)
-    return [(other, errors) for other, errors in counted if errors == fewest <= limit_errors]
+    for other, distance, _ in matches:
+        errors = int(distance)
+        first_two_are_swapped = word[:2] == other[1::-1]
+        if word[0] != other[0] and not first_two_are_swapped:
+            errors += 1
+        if errors <= most_errors:
+            near.append((other, errors))
+    fewest = min((errors for _, errors in near), default=0)
+    return [(other, errors) for other, errors in near if errors == fewest]
 
 
 def split_in_two(
@@ -144,15 +155,23 @@ def word_rarity(language: str) -> Mapping[str, float]:
     """
     codes = [code for code, name in CODES.items() if name == language]
     counts = _dictionary(codes[0]) if codes else None
-    total, analyzer = sum((counts or {}).values()), Analyzer(language)
+    if counts is None:
+        return {}
+    total = sum(counts.values())
+    analyzer = Analyzer(language)
+    # Several words have one term. Ten that are rare by themselves may be common together.
     shares: dict[str, float] = {}
-    for word, count in (counts or {}).items():
+    for word, count in counts.items():
         if count > RARE / 10 * total:
             for token in analyzer.tokens(word):
                 shares[token.term] = shares.get(token.term, 0.0) + count / total
-    scale = log10(COMMON / RARE)
-    rarity = {term: log10(COMMON / share) / scale for term, share in shares.items()}
-    return {term: round(max(r, MIN_RARITY), 3) for term, r in rarity.items() if r < 1}
+
+    weights = {}
+    for term, share in shares.items():
+        weight = log10(COMMON / share) / log10(COMMON / RARE)
+        if weight < 1:
+            weights[term] = round(max(weight, MIN_RARITY), 3)
+    return weights
 
 
 @lru_cache(maxsize=4)

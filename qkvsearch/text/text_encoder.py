@@ -203,9 +203,10 @@ class EncodedItems(NamedTuple):
         """Return the items of all pieces, in order."""
         if len(pieces) == 1:
             return pieces[0]
-        columns = zip(*(piece.columns for piece in pieces), strict=True)
+        by_column = zip(*(piece.columns for piece in pieces), strict=True)
+        columns = [np.concatenate(embeddings) for embeddings in by_column]
         cuts = [piece.cut for piece in pieces if piece.cut is not None]
-        return cls(list(map(np.concatenate, columns)), np.concatenate(cuts) if cuts else None)
+        return cls(columns, np.concatenate(cuts) if cuts else None)
 
 
 def encode_items(
@@ -236,7 +237,9 @@ def encoded_with_tokens(
     """Yield batches of `encode_items` with the first `longest` tokens of each item, column after
     column, as from `TextEncoder.tokens_many`. Each text is read once.
     """
-    done, n_items, total = 0, len(fields[0]), sum(map(len, fields))
+    n_items = len(fields[0])
+    done = 0
+    total = sum(len(texts) for texts in fields)
 
     def report(_: str, n: int, __: int) -> None:
         progress(f"encoding with {name}", done + n, total)
@@ -248,18 +251,26 @@ def encoded_with_tokens(
         spans: list[list[np.ndarray]] = []
         cut = np.zeros(min(step, n_items - start), np.uint16)
         for texts in fields:
+            # A slice of analyzed texts would be analyzed again.
             batch = texts if step >= n_items else texts[start : start + step]
-            embeddings = [np.zeros((0, encoder.n_components), np.float32)]
+            embeddings: list[np.ndarray] = []
             tokens: list[np.ndarray] = []
             for encoded, text_tokens in encoder.encode_items(batch, longest, report):
                 cut[encoded.cut + len(tokens)] += 1
                 embeddings.append(encoded.embeddings)
                 tokens += text_tokens
             done += len(batch)
-            columns.append(embeddings[1] if len(embeddings) == 2 else np.concatenate(embeddings))
+            columns.append(_joined(embeddings, encoder.n_components))
             spans.append(tokens)
-        items = [np.concatenate(fields)[:longest] for fields in zip(*spans, strict=True)]
-        yield EncodedItems(columns, None if encoder.limit is None else cut), items
+        of_items = [np.concatenate(of_columns)[:longest] for of_columns in zip(*spans, strict=True)]
+        yield EncodedItems(columns, None if encoder.limit is None else cut), of_items
+
+
+def _joined(batches: list[np.ndarray], n_components: int) -> np.ndarray:
+    """Return the embeddings of all batches, float32 (n, d), without a copy of a single one."""
+    if not batches:
+        return np.zeros((0, n_components), np.float32)
+    return batches[0] if len(batches) == 1 else np.concatenate(batches)
 
 
 def item_keys(

@@ -108,7 +108,7 @@ def cases(draw):
     )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=75, deadline=None)
 @given(cases())
 def test_attention_equals_its_definition(dense, case):
     output, weights = attend(case.q, case.k, case.v, return_weights=True, **case.options)
@@ -119,7 +119,7 @@ def test_attention_equals_its_definition(dense, case):
     np.testing.assert_allclose(output, expected, rtol=1e-9, atol=1e-12)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(cases(), st.integers(1, 5))
 def test_any_block_size_gives_the_dense_result(case, block_size):
     dense = attend(case.q, case.k, case.v, **case.options)

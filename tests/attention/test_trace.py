@@ -52,7 +52,7 @@ def cases(draw):
     }
 
 
-@settings(max_examples=75)
+@settings(max_examples=40)
 @given(cases())
 def test_the_trace_is_attention_bit_for_bit_and_its_symbols_evaluate_to_it(case):
     arrays, options = case

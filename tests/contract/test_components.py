@@ -80,9 +80,11 @@ LOG = pd.DataFrame(
 
 def vectors_of_words(encoder, fields, *_):
     """In place of `item_tokens`, whose vectors a random transformer makes all alike."""
-    rows = [[np.frombuffer(f"{word:_<24}".encode(), np.int8) for word in text.split()]
-            for text in fields[0]]  # fmt: skip
-    return [np.array(row, dtype=np.int8).reshape(-1, 24) for row in rows]
+    vectors = []
+    for text in fields[0]:
+        rows = [np.frombuffer(f"{word:_<24}".encode(), np.int8) for word in text.split()]
+        vectors.append(np.array(rows, dtype=np.int8).reshape(-1, 24))
+    return vectors
 
 
 @pytest.fixture(scope="module")
@@ -163,15 +165,14 @@ def test_an_array_of_no_part_is_an_error(path):
 class Case:
     """A fitted model: what `store` is given, what `load` is to be like, and what to ask of both."""
 
-    def __init__(self, part, given, like, ask):
-        self.part, self.given, self.like, self.ask = part, given, like, ask
+    def __init__(self, given, like, ask):
+        self.given, self.like, self.ask = given, like, ask
 
 
 def lexical(whole):
     analyzer = Analyzer()
     counted = count_terms(ITEMS["title"], analyzer.key_terms)
     return Case(
-        LexicalComponent(),
         (*counted, word_rarity("english")),
         LexicalKeys.from_counts(*counted, word_rarity("english")),
         lambda keys: [
@@ -195,7 +196,7 @@ def codes(whole):
         found = [keys.head([Token(term, term)]) for term in ("x1", "-5", "17", "nowhere")]
         return [None if head is None else head.scores for head in found]
 
-    return Case(CodesComponent(), (catalog,), like, ask)
+    return Case((catalog,), like, ask)
 
 
 def words(whole):
@@ -204,7 +205,6 @@ def words(whole):
     index = WordIndex([(WordSequences.of_fields(fields), np.arange(len(ITEMS)))], len(ITEMS))
     every = np.ones(len(ITEMS), dtype=bool)
     return Case(
-        WordsComponent(),
         (fields, Analyzer()),
         index,
         lambda index: [
@@ -221,7 +221,6 @@ def dense(head):
         encoder = whole.encoder(head)
         made = encode_items(head, encoder, [ITEMS["title"].tolist()], silent)
         return Case(
-            DenseComponent(head),
             (encoder, made.keys(), made.cut),
             SimpleNamespace(keys=DenseKeys(made.keys()), encoder=encoder),
             lambda stored: [
@@ -236,7 +235,6 @@ def dense(head):
 def token_vectors(whole):
     keys, query = whole.token_keys, whole.encoder(whole.main_head).encode("deep sea").vectors
     return Case(
-        TokensComponent(whole.main_head),
         ([keys.tokens(np.array([row])) for row in range(whole.n_items)],),
         keys,
         lambda keys: [*keys.similarities(query, np.array([0, 7, 60]))],
@@ -259,7 +257,6 @@ def preferred(whole):
     )
     known = np.flatnonzero(counts)
     return Case(
-        PreferencesComponent(),
         (heads, counts, counts),
         like,
         lambda found: [
@@ -278,7 +275,6 @@ def ratings(whole):
     factors = BiasedMF(random_state=0).fit(whole.log()).factors_
     bias, embedding = factors.fold_in([0, 3], [5.0, 1.0])
     return Case(
-        RatingsComponent(),
         (factors,),
         factors,
         lambda found: [
@@ -292,7 +288,6 @@ def next_item(whole):
     model = NextItemModel.create(len(ITEMS), 8, 2, 2, 10, rng=1)
     history = np.array([3, 1, 4])
     return Case(
-        NextItemComponent(),
         (model,),
         model,
         lambda found: [found.states(history), found.history_vectors(history)],
@@ -304,12 +299,12 @@ def log(whole):
 
     def history(user):
         rows = given.users == user
-        return SimpleNamespace(positions=given.items[rows], ratings=given.ratings[rows],
-                               times=given.times[rows])  # fmt: skip
+        return SimpleNamespace(
+            positions=given.items[rows], ratings=given.ratings[rows], times=given.times[rows]
+        )
 
     like = SimpleNamespace(interactions=lambda: given, history=history)
     return Case(
-        LogComponent(),
         (given,),
         like,
         lambda found: [
@@ -322,31 +317,33 @@ def log(whole):
     )
 
 
+# The parts of `whole`, each with a function that fits its case.
 CASES = {
-    "lexical": lexical,
-    "codes": codes,
-    "words": words,
-    "lsa": dense("lsa"),
-    "transformer": dense("transformer"),
-    "tokens": token_vectors,
-    "preferences": preferred,
-    "ratings": ratings,
-    "next item": next_item,
-    "log": log,
+    "lexical": (LexicalComponent(), lexical),
+    "codes": (CodesComponent(), codes),
+    "words": (WordsComponent(), words),
+    "lsa": (DenseComponent("lsa"), dense("lsa")),
+    "transformer": (DenseComponent("transformer"), dense("transformer")),
+    "tokens": (TokensComponent("transformer"), token_vectors),
+    "preferences": (PreferencesComponent(), preferred),
+    "ratings": (RatingsComponent(), ratings),
+    "next item": (NextItemComponent(), next_item),
+    "log": (LogComponent(), log),
 }
 
 
 def test_there_is_a_case_of_every_part(whole):
-    assert {type(case(whole).part) for case in CASES.values()} == kinds(whole)
+    assert {type(part) for part, _ in CASES.values()} == kinds(whole)
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_what_is_stored_answers_as_what_was_fitted(name, whole, path):
-    case = CASES[name](whole)
-    republished(path, lambda contents: case.part.store(contents, *case.given))
+    part, fit_case = CASES[name]
+    case = fit_case(whole)
+    republished(path, lambda contents: part.store(contents, *case.given))
     with qkv.open(path) as engine:
         assert engine.snapshot.damaged() == []
-        loaded = engine.models.load(case.part)
+        loaded = engine.models.load(part)
         for one, other in zip(case.ask(loaded), case.ask(case.like), strict=True):
             np.testing.assert_array_equal(one, other)
 
@@ -495,7 +492,7 @@ def assert_what_was_learned_stays(models, whole, items, had):
 
 
 @pytest.mark.parametrize(
-    "seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 20))]
+    "seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 20))]
 )
 def test_segments_answer_as_their_merged_base_and_as_a_fresh_build(
     seed, path, whole, tmp_path, monkeypatch
@@ -629,9 +626,9 @@ def use(part, models):
         part.base_arrays(models.snapshot, *part.count_arrays)
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_an_array_that_does_not_go_with_the_others_is_named(case, path, whole):
-    part = CASES[case](whole).part
+@pytest.mark.parametrize("name_of_part", CASES)
+def test_an_array_that_does_not_go_with_the_others_is_named(name_of_part, path, whole):
+    part, _ = CASES[name_of_part]
     for name in part.names_in(whole.snapshot):
         sound = np.array(whole.snapshot.array(part.name_of(name)))
         for values in spoiled(sound, part.arrays[name]):

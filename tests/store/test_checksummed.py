@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from qkvsearch.errors import DamagedError
@@ -17,7 +17,6 @@ values = st.recursive(
 )
 
 
-@settings(max_examples=40)
 @given(values)
 def test_what_is_written_is_read_back(tmp_path_factory, content):
     path = tmp_path_factory.mktemp("checksummed") / "a.json"

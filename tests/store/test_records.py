@@ -647,9 +647,9 @@ def test_a_journal_that_restores_damage_is_not_played_into_what_was_repaired(pat
 
 @pytest.mark.parametrize("fold", [True, False])
 def test_what_is_forgotten_is_in_no_file(tmp_path, fold):
-    users = random.Random(0).choices(["Zaphod-77", "zaphod-77", "bob", "eve"], k=300)
-    for n, user in enumerate(users):
-        write(tmp_path, [f"i{n}"], user)
+    users = random.Random(0).choices(["Zaphod-77", "zaphod-77", "bob", "eve"], k=60)
+    for n, user in enumerate(users):  # more records than a page of the file has room for
+        write(tmp_path, [f"i{n}.{i}" for i in range(5)], user)
     others = [row for row in rows(tmp_path) if row[1] in ("bob", "eve")]
     gone = {"Zaphod-77", "zaphod-77"} if fold else {"Zaphod-77"}
     n_gone = sum(row[1] in gone for row in rows(tmp_path))

@@ -42,7 +42,7 @@ ids = st.sets(st.integers(-20, 20), min_size=1, max_size=8)
 steps = st.lists(st.tuples(st.booleans(), ids), max_size=6)
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(ids, steps)
 def test_items_are_in_the_order_of_ids_and_keep_their_rows(base, changes):
     model = Model(base)

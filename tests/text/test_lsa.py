@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
 
@@ -49,7 +49,6 @@ tiny = st.lists(
 )
 
 
-@settings(max_examples=50)
 @given(tiny)
 def test_tiny_catalogs_of_any_shape_fit_and_agree_with_encode(texts):
     with warnings.catch_warnings():

@@ -359,7 +359,7 @@ def test_a_link_out_of_the_folder_is_not_followed_but_into_a_cache_it_is(folder,
     assert TransformerEncoder.from_folder(snapshot).encode("deep sea").labels
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(data=st.data())
 def test_whatever_is_changed_in_a_folder_it_is_read_or_refused(folder, tmp_path_factory, data):
     name = data.draw(st.sampled_from(["config.json", "model.safetensors", "tokenizer.json"]))

@@ -119,19 +119,23 @@ class Training:
 
     def pairs(self, items: Array) -> csr_matrix:
         """Draw two texts, or halves of the only one, of each item: rows i and n_items + i."""
-        has_terms = self.items.lengths()[:, items] > 0
-        order = np.argsort(np.where(has_terms, self.rng.random(has_terms.shape), 2), axis=0)
+        has_terms = self.items.lengths()[:, items] > 0  # (n_columns, n_items)
+        # The columns of each item in random order, those without terms last.
+        draws = np.where(has_terms, self.rng.random(has_terms.shape), 2)
+        order = np.argsort(draws, axis=0)
         is_alone = has_terms.sum(axis=0) == 1
-        other = order[0] if len(order) == 1 else np.where(is_alone, order[0], order[1])
-        texts = self.items.shares[np.append(order[0], other) * len(self.items) + np.tile(items, 2)]
+        first, second = order[0], order[min(1, len(order) - 1)]
+        second = np.where(is_alone, first, second)
+        columns = np.append(first, second)
+        texts = self.items.shares[columns * len(self.items) + np.tile(items, 2)]
         if not is_alone.any():
             return texts
-        # The only text of an item occurs twice.
-        first = halves(texts[: len(items)], self.rng)
-        in_halves = np.repeat(np.tile(is_alone, 2), np.diff(texts.indptr))
-        stays = ~in_halves
-        own = first[in_halves[: len(first)]]
-        stays[in_halves] = np.append(own, ~own)
+        # The only text of an item occurs twice here: once it keeps its first half, once the rest.
+        in_first_half = halves(texts[: len(items)], self.rng)
+        is_halved = np.repeat(np.tile(is_alone, 2), np.diff(texts.indptr))
+        own = in_first_half[is_halved[: len(in_first_half)]]
+        stays = ~is_halved
+        stays[is_halved] = np.append(own, ~own)
         return selected(texts, stays)
 
     def dropped(self, texts: csr_matrix) -> csr_matrix:
@@ -175,10 +179,12 @@ def batch_gradients(
     With z = Σ sᵢ exp(wᵢ) xᵢ and u = z / |z|: by xᵢ it is sᵢ exp(wᵢ) g, by wᵢ sᵢ exp(wᵢ) xᵢ·g, with
     g the gradient by z.
     """
-    weights, n = np.exp(model.log_weights)[:, None], texts.shape[0] // 2
+    n = texts.shape[0] // 2
+    weights = np.exp(model.log_weights)[:, None]
     encoded, pull_unit = unit_vjp(texts @ (weights * model.vectors))
-    loss, *by_sides = info_nce(encoded[:n], encoded[n:], temperature)
-    by_vectors = weights * (texts.T @ pull_unit(np.concatenate(by_sides)))
+    loss, by_texts, by_partners = info_nce(encoded[:n], encoded[n:], temperature)
+    by_sums = pull_unit(np.concatenate([by_texts, by_partners]))
+    by_vectors = weights * (texts.T @ by_sums)
     by_weights = np.einsum("td,td->t", by_vectors, model.vectors)
     return loss, {"vectors": by_vectors, "log_weights": by_weights}
 
@@ -195,10 +201,13 @@ def info_nce(queries: Array, keys: Array, temperature: float) -> tuple[float, Ar
     (0.313, array([[-0.134,  0.134],
            [ 0.134, -0.134]]))
     """
-    logits, own = queries @ keys.T / queries.dtype.type(temperature), np.arange(len(queries))
-    by_row, by_column = cross_entropy(logits, own), cross_entropy(logits.T, own)
-    by_logits = (by_row[1] + by_column[1].T) / queries.dtype.type(2 * temperature)
-    return (by_row[0] + by_column[0]) / 2, by_logits @ keys, by_logits.T @ queries
+    as_float = queries.dtype.type  # a Python float would do, but NumPy's float64 widens float32
+    logits = queries @ keys.T / as_float(temperature)
+    own = np.arange(len(queries))
+    row_loss, by_rows = cross_entropy(logits, own)
+    column_loss, by_columns = cross_entropy(logits.T, own)
+    by_logits = (by_rows + by_columns.T) / as_float(2 * temperature)
+    return (row_loss + column_loss) / 2, by_logits @ keys, by_logits.T @ queries
 
 
 # --- evaluation ---
@@ -208,15 +217,19 @@ def mean_reciprocal_rank(model: Pooling, items: ItemShares) -> float:
     """Return the mean reciprocal rank of items that are searched by each of their columns in the
     sum of the other columns; 0 if there are none. Among equal scores, the item is the last."""
     columns = model(items.shares).reshape(items.n_columns, len(items), -1)
-    total, ranks = sum(columns), []
+    total = sum(columns)
+    ranks = []
     for queries in columns:
         keys = total - queries
         lengths = np.linalg.norm(keys, axis=1)
         has_query = queries.any(axis=1) & (lengths > NEGLIGIBLE)
         if has_query.any():
             scores = queries[has_query] @ (keys[has_query] / lengths[has_query, None]).T
-            ranks.append((scores >= np.diagonal(scores)[:, None] - ROUNDING).sum(axis=1))
-    return float(np.mean(1 / np.concatenate(ranks))) if ranks else 0.0
+            own_score = np.diagonal(scores)[:, None]
+            ranks.append((scores >= own_score - ROUNDING).sum(axis=1))
+    if not ranks:
+        return 0.0
+    return float(np.mean(1 / np.concatenate(ranks)))
 
 
 INITS = {"lsa": latent_semantic_encoder, "ppmi": cooccurrence_encoder}
@@ -250,16 +263,27 @@ class ContrastiveLearning:
             initial = self._initial(columns)
             sample = self._sample(columns)
             self._choose_epochs(sample)
-            items = ItemShares.of(initial.vocabulary, sample)
-            # The cost of a step grows with the number of terms.
-            used, inverse = np.unique(items.shares.indices, return_inverse=True)
-            shape = items.shares.shape[0], len(used)
-            shares = csr_matrix((items.shares.data, inverse, items.shares.indptr), shape=shape)
-            narrow = replace(initial, vectors=initial.vectors[used], weights=initial.weights[used])
-            training = self._training(narrow, ItemShares(shares, items.n_columns))
-            for _ in range(self.n_epochs_):
-                training.epoch()
-        self.encoder_ = _encoder(initial, training.model, used if self.n_epochs_ else None)
+            self.encoder_ = initial
+            if self.n_epochs_:
+                self.encoder_ = self._trained(initial, sample)
+
+    def _trained(self, initial: TokenEncoder, columns: Sequence[AnalyzedTexts]) -> TokenEncoder:
+        """Return the initial encoder with the vectors and weights of the columns' terms trained."""
+        items = ItemShares.of(initial.vocabulary, columns)
+        # Without the terms that no text has: the cost of a step grows with their number.
+        used, inverse = np.unique(items.shares.indices, return_inverse=True)
+        shape = items.shares.shape[0], len(used)
+        shares = csr_matrix((items.shares.data, inverse, items.shares.indptr), shape=shape)
+        narrow = replace(initial, vectors=initial.vectors[used], weights=initial.weights[used])
+        training = self._training(narrow, ItemShares(shares, items.n_columns))
+        for _ in range(self.n_epochs_):
+            training.epoch()
+
+        vectors = _even(initial.vectors)
+        vectors[used] = training.model.vectors
+        weights = initial.weights.copy()
+        weights[used] = np.exp(training.model.log_weights)
+        return replace(initial, vectors=vectors, weights=weights)
 
     def _sample(self, columns: Sequence[AnalyzedTexts]) -> Sequence[AnalyzedTexts]:
         """Return the items to train on, in their order."""
@@ -272,19 +296,19 @@ class ContrastiveLearning:
 
     def _choose_epochs(self, columns: Sequence[AnalyzedTexts]) -> None:
         """Choose the number of epochs after which held-out items are found best."""
-        self.n_epochs_, self.reciprocal_ranks_ = 0, np.zeros(0)
+        self.n_epochs_ = 0
+        self.reciprocal_ranks_ = np.zeros(0)
         if not self.held_out:
             self.n_epochs_ = self.epochs
             return
-        rng, n_items = random_generator(self.random_state), len(columns[0])
+        rng = random_generator(self.random_state)
+        n_items = len(columns[0])
         order = rng.permutation(n_items)
         n_held_out = min(int(self.held_out * n_items), MAX_HELD_OUT)
         if not self.epochs or n_held_out < MIN_HELD_OUT:
             return
-        query_items, rest = (
-            [column.take(rows) for column in columns]
-            for rows in (order[:n_held_out], order[n_held_out:])
-        )
+        query_items = [column.take(order[:n_held_out]) for column in columns]
+        rest = [column.take(order[n_held_out:]) for column in columns]
         # Learned without them: a word that only one item has would reveal it.
         initial = self._initial(rest)
         held_out = ItemShares.of(initial.vocabulary, query_items)
@@ -295,7 +319,8 @@ class ContrastiveLearning:
         while len(ranks) <= min(self.epochs, int(np.argmax(ranks)) + PATIENCE):
             training.epoch()
             ranks.append(mean_reciprocal_rank(training.model, held_out))
-        self.n_epochs_, self.reciprocal_ranks_ = int(np.argmax(ranks)), np.array(ranks)
+        self.n_epochs_ = int(np.argmax(ranks))
+        self.reciprocal_ranks_ = np.array(ranks)
 
     def _initial(self, columns: Sequence[AnalyzedTexts]) -> TokenEncoder:
         """Return the encoder that training starts from."""
@@ -333,12 +358,3 @@ def _even(vectors: np.ndarray) -> np.ndarray:
     """Scale vectors to a mean length of 1, so that one learning rate suits every start."""
     size = float(np.sqrt(np.square(vectors).sum() / max(len(vectors), 1))) or 1.0
     return vectors / np.float32(size)
-
-
-def _encoder(initial: TokenEncoder, model: Pooling, trained: np.ndarray | None) -> TokenEncoder:
-    """Return the initial encoder with the learned vectors and weights in the rows `trained`."""
-    if trained is None:
-        return initial
-    vectors, weights = _even(initial.vectors), initial.weights.copy()
-    vectors[trained], weights[trained] = model.vectors, np.exp(model.log_weights)
-    return replace(initial, vectors=vectors, weights=weights)

@@ -86,15 +86,20 @@ def positive_information(counts: csr_matrix, smoothing: float) -> csr_matrix | N
     frequency = by_term @ (shared @ np.ones(shared.shape[1], np.float64))
     context = frequency**smoothing
     context /= max(context.sum(), 1e-9)
-    expected = np.maximum(frequency, 1e-30), np.maximum(context, 1e-30)
+    # Nothing is divided by zero.
+    frequency = np.maximum(frequency, 1e-30)
+    context = np.maximum(context, 1e-30)
     # An upper bound of the pairs of each term, added up.
     bound = np.cumsum(np.append(0, (by_term > 0) @ np.diff(counts.indptr)))
-    blocks, n_pairs, start = [], 0, 0
+    blocks = []
+    n_pairs = 0
+    start = 0
     while start < by_term.shape[0]:
         end = int(np.searchsorted(bound, bound[start] + PAIRS_PER_BLOCK, side="right")) - 1
         end = max(end, start + 1)
-        blocks.append(_positive(by_term[start:end] @ shared, expected[0][start:end], expected[1]))
-        n_pairs += blocks[-1].nnz
+        block = _positive(by_term[start:end] @ shared, frequency[start:end], context)
+        blocks.append(block)
+        n_pairs += block.nnz
         if n_pairs > MAX_PAIRS:
             return None
         start = end
@@ -156,13 +161,19 @@ def truncated_svd(
         # Few rows and many columns: their products are decomposed in double precision.
         projected = _product(matrix.T, range_).astype(np.float64)
         squares, axes = np.linalg.eigh(projected.T @ projected)
-        values, axes = np.sqrt(np.maximum(squares[::-1][:n], 0)), axes[:, ::-1][:, :n]
-        left, right = range_ @ axes.astype(np.float32), (projected @ axes).T
+        # `eigh` sorts them in ascending order.
+        values = np.sqrt(np.maximum(squares[::-1][:n], 0))
+        axes = axes[:, ::-1][:, :n]
+        left = range_ @ axes.astype(np.float32)
+        right = (projected @ axes).T
         right /= np.where(values > 0, values, np.inf)[:, None]
     largest = np.abs(left).argmax(axis=0)
     signs = np.where(left[largest, np.arange(left.shape[1])] < 0, -1, 1)
-    arrays = values, left * signs, right * signs[:, None]
-    return tuple(array.astype(np.float32) for array in arrays)
+    return (
+        values.astype(np.float32),
+        (left * signs).astype(np.float32),
+        (right * signs[:, None]).astype(np.float32),
+    )
 
 
 def _product(matrix: csr_matrix | csc_matrix, columns: np.ndarray) -> np.ndarray:

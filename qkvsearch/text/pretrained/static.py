@@ -46,7 +46,8 @@ class CutTexts:
 
     def first(self, longest: int) -> list[np.ndarray]:
         """Return the first tokens of each text, int32 (n,)."""
-        return [self.ids[a : min(b, a + longest)] for a, b in pairwise(self.indptr.tolist())]
+        spans = pairwise(self.indptr.tolist())
+        return [self.ids[start : min(end, start + longest)] for start, end in spans]
 
     def counts(self, n_tokens: int) -> csr_matrix:
         """Count each token in each text: sparse float32 (n, n_tokens)."""
@@ -234,8 +235,12 @@ def in_small_letters(text: str) -> str:
 def find_package() -> Path | None:
     """Return the folder of `wordllama` without importing it; None if it is not installed."""
     spec = find_spec(PACKAGE)
-    folders = map(Path, (spec and spec.submodule_search_locations) or [])
-    return next((folder for folder in folders if (folder / TABLE).is_file()), None)
+    if spec is None:
+        return None
+    for folder in spec.submodule_search_locations or ():
+        if (Path(folder) / TABLE).is_file():
+            return Path(folder)
+    return None
 
 
 def read_table(path: Path) -> np.ndarray:

@@ -90,15 +90,23 @@ class SubwordLines:
         if min(marks) < 0 or ESCAPED.search(data):
             return None
         try:
-            whole = json.loads(_file(data, marks))
-            model = whole["model"]
-            is_usual = model["type"] == "BPE" and not any(model[name] for name in UNUSUAL)
-            is_usual &= not whole["pre_tokenizer"] and not model["vocab"] and not model["merges"]
-            names = [model["unk_token"], *(token["content"] for token in whole["added_tokens"])]
-            is_usual &= all(data.find(b'%s%s": ' % (LINE, name.encode())) > 0 for name in names)
+            rest = json.loads(_file(data, marks))  # all but subwords and merges
+            model = rest["model"]
+            names = [model["unk_token"], *(token["content"] for token in rest["added_tokens"])]
+            splits_like_bpe = (
+                model["type"] == "BPE"
+                and not any(model[option] for option in UNUSUAL)
+                and not rest["pre_tokenizer"]
+            )
+            marks_are_right = not model["vocab"] and not model["merges"]
+            all_names_have_lines = all(
+                data.find(b'%s%s": ' % (LINE, name.encode())) > 0 for name in names
+            )
         except (ValueError, KeyError, TypeError, AttributeError):
             return None
-        return cls(data, marks, names) if is_usual else None
+        if splits_like_bpe and marks_are_right and all_names_have_lines:
+            return cls(data, marks, names)
+        return None
 
     def tokenizer_for(self, text: str) -> Any | None:
         """Return a `tokenizers.Tokenizer` that splits this text as the whole file would; None if
@@ -107,20 +115,24 @@ class SubwordLines:
         normalizer = _tokenizer(_file(self.data, self.marks)).normalizer
         read = text if normalizer is None else normalizer.normalize_str(text)
         letters = read.encode()
+        # A special token may stand in the text, or appear as it is normalized.
         is_special = re.search(b"|".join(self.names), text.encode() + b"\n" + letters)
         if is_special or not _is_plain(read):
             return None
-        letters_class = b"[" + re.escape(bytes(sorted(set(letters)))) + b"]++"
-        subword = b"|".join([letters_class, *self.names, BYTE])
-        lines = self._lines(b"(" + subword + rb')": \d+', 0)
-        named = re.compile(b"|".join([*self.names, BYTE]))
-        subwords = {
-            line[1]: line[0] for line in lines if line[1] in letters or named.fullmatch(line[1])
-        }
-        pairs = self._lines(b"(" + letters_class + b") (" + letters_class + b')"', 1)
-        merges = [
-            pair[0] for pair in pairs if {pair[1], pair[2], pair[1] + pair[2]} <= subwords.keys()
-        ]
+        # First by a quick pattern: lines of the text's bytes alone, in any order.
+        some_letters = b"[" + re.escape(bytes(sorted(set(letters)))) + b"]++"
+        always = b"|".join([*self.names, BYTE])
+        is_always_kept = re.compile(always).fullmatch
+        subwords: dict[bytes, bytes] = {}
+        for line in self._lines(b"(" + some_letters + b"|" + always + rb')": \d+', 0):
+            subword = line[1]
+            if subword in letters or is_always_kept(subword):
+                subwords[subword] = line[0]
+        merges = []
+        for line in self._lines(b"(" + some_letters + b") (" + some_letters + b')"', 1):
+            left, right = line[1], line[2]
+            if left in subwords and right in subwords and left + right in subwords:
+                merges.append(line[0])
         return _tokenizer(_file(self.data, self.marks, subwords.values(), merges))
 
     def _lines(self, pattern: bytes, section: int) -> Iterator[re.Match[bytes]]:

@@ -209,8 +209,11 @@ class TransformerEncoder(TextEncoder):
 
         def take(chunk: Chunk, x: np.ndarray) -> None:
             embeddings[chunk.members] = _means(chunk, x)
-            for i, vectors in chunk.sequences(x) if longest else ():
-                tokens[i] = quantize_int8(_word_means(vectors, *words[i])[:longest])
+            if longest:
+                for i, vectors in chunk.sequences(x):
+                    owners, n_words = words[i]
+                    means = _word_means(vectors, owners, n_words)
+                    tokens[i] = quantize_int8(means[:longest])
 
         self._run(ids, take, progress)
         _check_finite(embeddings)
