@@ -7,9 +7,6 @@ from scipy.sparse import csr_matrix
 from qkvsearch.models import preferences as module
 from qkvsearch.models.item_neighbours import NeighbourWeights
 from qkvsearch.models.preferences import (
-    COLLABORATIVE,
-    HEADS,
-    NEIGHBOURS,
     HeadShares,
     Preferences,
     learn_preferences,
@@ -18,6 +15,7 @@ from qkvsearch.models.preferences import (
     share_grid,
 )
 from qkvsearch.models.recommend_head import HistoryScores, RecommendHead
+from qkvsearch.models.recommend_heads import COLLABORATIVE, HEADS, NEIGHBOURS
 from qkvsearch.models.user_vectors import ImplicitFactors
 
 
