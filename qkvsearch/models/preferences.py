@@ -159,7 +159,7 @@ def learn_preferences(
     progress(0, 1)
     held_out = _hold_out(confidences, seed)
     if held_out is None:
-        learned = LearnedShares(dict.fromkeys(HEADS, 1 / len(HEADS)), {})
+        learned = LearnedShares(dict.fromkeys(learners, 1 / len(learners)), {})
     else:
         trial = Preferences({name: learn(held_out.train) for name, learn in learners.items()})
         histories = held_out.train[held_out.users]

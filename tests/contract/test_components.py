@@ -32,10 +32,10 @@ from qkvsearch.learn import merge as merging
 from qkvsearch.learn.add import add_items, remove_items
 from qkvsearch.learn.learn_again import learn_preferences
 from qkvsearch.learn.merge import merge_segments, merged_contents
-from qkvsearch.models.estimators import BiasedMF, ImplicitALS, ItemNeighbours
+from qkvsearch.models.estimators import BiasedMF
 from qkvsearch.models.next_item_model import NextItemModel
-from qkvsearch.models.preferences import HeadShares, Preferences
-from qkvsearch.models.recommend_heads import COLLABORATIVE, NEIGHBOURS
+from qkvsearch.models.preferences import HeadShares, Preferences, learners
+from qkvsearch.models.recommend_heads import COLLABORATIVE
 from qkvsearch.models.strength import Strength, usual_level
 from qkvsearch.store import Workspace
 from qkvsearch.store.catalog.file import CATALOG
@@ -248,11 +248,11 @@ def token_vectors(whole):
 
 def preferred(whole):
     log = whole.log()
-    factors = ImplicitALS(n_components=4, random_state=0).fit(log.matrix()).factors_
     counts = np.bincount(log.items, minlength=len(ITEMS))
-    neighbours = ItemNeighbours().fit(log.matrix()).weights_
-    learned = {COLLABORATIVE: factors, NEIGHBOURS: neighbours}
-    shares = HeadShares(dict.fromkeys(learned, 0.5), dict.fromkeys(learned, 1.0))
+    learn = learners({"n_components": 4}, 0, silent)
+    learned = {name: of_head(log.matrix()) for name, of_head in learn.items()}
+    factors = learned[COLLABORATIVE]
+    shares = HeadShares(dict.fromkeys(learned, 1 / len(learned)), dict.fromkeys(learned, 1.0))
     heads = Preferences(learned, shares)
     like = StoredPreferences(
         heads,

@@ -124,7 +124,7 @@ def test_a_head_that_is_added_to_the_list_is_learned_and_gets_its_share(with_toy
     learn = learners(settings, 0, lambda stage, done, total: stages.append(stage))
     learned = learn_preferences(log, learn)
     shares = learned.shares.shares
-    assert [*shares] == [COLLABORATIVE, NEIGHBOURS, "toy"]
+    assert [*shares] == [*HEADS, "toy"]
     assert sum(shares.values()) == pytest.approx(1)
     # It knows the groups that the log was drawn by.
     assert learned.shares.alone["toy"] == max(learned.shares.alone.values())
