@@ -9,7 +9,7 @@ import pytest
 
 import qkvsearch as qkv
 from qkvsearch.errors import QkvError, WorkspaceError
-from qkvsearch.heads.learned_models import NextItemComponent
+from qkvsearch.heads.stored_next_item import NextItemComponent
 from qkvsearch.models.next_item_model import NextItemModel
 from tests.builds import republished
 

@@ -8,7 +8,7 @@ import pytest
 
 import qkvsearch
 from qkvsearch.errors import QkvError, UnknownIdError
-from qkvsearch.models.preferences import HEADS
+from qkvsearch.models.recommend_heads import HEADS
 
 ALL = 1000
 

@@ -253,8 +253,7 @@ def machine_memory() -> float | None:
 def _model_lines(facts: Mapping[str, Any], previous: Mapping[str, Any]) -> Iterator[str]:
     """Yield lines about the models of a build, and about lost settings of the previous one."""
     from qkvsearch.cli.listings import recommend_heads_text
-    from qkvsearch.heads.component import LANGUAGE, RECOMMEND_HEADS
-    from qkvsearch.heads.learned_models import TUNED
+    from qkvsearch.heads.component import LANGUAGE, RECOMMEND_HEADS, TUNED
     from qkvsearch.store.remote_collections import FACT as KEYS
     from qkvsearch.store.workspace import NOT_TAKEN_OVER
     from qkvsearch.text.languages import Language

@@ -750,7 +750,7 @@ class Engine:
         random, by default 2,000; 0 for all. The notes describe what is left out. Raises `QkvError`.
         """
         from qkvsearch.evaluation import recommend_protocol
-        from qkvsearch.heads.learned_models import TUNED
+        from qkvsearch.heads.component import TUNED
 
         check_whole("k", k)
         check(random_state=random_state, users=users)
@@ -798,7 +798,7 @@ class Engine:
         `QkvError`.
         """
         from qkvsearch.evaluation import tuning as evaluation
-        from qkvsearch.heads.learned_models import TUNED
+        from qkvsearch.heads.component import TUNED
 
         check_whole("k", k)
         check(trials=trials, minutes=minutes, random_state=random_state)

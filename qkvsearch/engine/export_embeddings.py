@@ -17,7 +17,7 @@ from qkvsearch._utils.scratch import scratch_array
 from qkvsearch.engines.milvus.remote_rows import BLOCK, RemoteRows
 from qkvsearch.errors import QkvError, quantity, suggest
 from qkvsearch.heads.stored_models import StoredModels
-from qkvsearch.models.preferences import COLLABORATIVE
+from qkvsearch.models.recommend_heads import COLLABORATIVE
 from qkvsearch.rank.recommender import Recommender
 from qkvsearch.tables.ids import Ids, id_text
 from qkvsearch.tables.writers import require_pyarrow

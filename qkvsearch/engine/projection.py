@@ -19,7 +19,7 @@ from qkvsearch.errors import DamagedError, QkvError, quantity
 from qkvsearch.heads.dense_keys import DenseKeys, ItemKeys
 from qkvsearch.heads.stored_models import StoredModels
 from qkvsearch.imports import leaving_no_trace
-from qkvsearch.models.preferences import COLLABORATIVE
+from qkvsearch.models.recommend_heads import COLLABORATIVE
 from qkvsearch.rank.loaded_build import LoadedBuild
 from qkvsearch.rank.ranking import Ranking, rank
 from qkvsearch.rank.recommender import Recommender

@@ -26,7 +26,7 @@ from qkvsearch.evaluation.systems import (
 )
 from qkvsearch.models.confidences import scale_of
 from qkvsearch.models.estimators import BiasedMF
-from qkvsearch.models.preferences import HEADS
+from qkvsearch.models.recommend_heads import HEADS
 from qkvsearch.tables.interactions import Interactions
 from qkvsearch.tables.ratings import ends_of
 

@@ -9,7 +9,7 @@ exceptions, and the methods that know:
 | `lexical`, `codes` | terms differ, and a weight depends on all items | `TermsComponent` |
 | `words` | a segment's numbers of words are those of its own spellings | `WordsComponent` |
 | remote keys, their sums | the keys are on a server, and in no array | `DenseComponent` |
-| `implicit.gram` | it is a sum over all items with interactions | `PreferencesComponent` |
+| `implicit.gram` | it is a sum over all items with interactions | `CollaborativeHead` |
 | `interactions` | renumbering the whole log would cost each question seconds | `StoredLog` |
 """
 
@@ -39,6 +39,8 @@ T = TypeVar("T")
 LANGUAGE = "language"
 # The fact with the shares of the heads of a recommendation, as `HeadShares` has them.
 RECOMMEND_HEADS = "recommend_heads"
+# The fact with the settings of preferences that `tune` found; missing for the default settings.
+TUNED = "tuned"
 # The fact that has the weights of text columns, by head.
 COLUMN_WEIGHTS = "column_weights"
 # Exceptions that mean that arrays or facts have the right checksum, and yet no build wrote them.

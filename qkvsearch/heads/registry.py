@@ -12,8 +12,10 @@ from typing import Any
 from qkvsearch._utils.callbacks import Progress
 from qkvsearch.heads.component import IndexComponent, LearnedComponent, main_head
 from qkvsearch.heads.dense import DenseComponent
-from qkvsearch.heads.learned_models import NextItemComponent, PreferencesComponent, RatingsComponent
 from qkvsearch.heads.stored_log import LogComponent
+from qkvsearch.heads.stored_next_item import NextItemComponent
+from qkvsearch.heads.stored_preferences import PreferencesComponent
+from qkvsearch.heads.stored_ratings import RatingsComponent
 from qkvsearch.heads.tokens import TokensComponent
 from qkvsearch.heads.words import CodesComponent, LexicalComponent, WordsComponent
 from qkvsearch.store import Snapshot

@@ -28,8 +28,8 @@ from qkvsearch.text.text_encoder import TextEncoder
 
 # What is learned from interactions is imported by the methods that need it: search does not.
 if TYPE_CHECKING:
-    from qkvsearch.heads.learned_models import PreferencesComponent
     from qkvsearch.heads.stored_log import LogComponent
+    from qkvsearch.heads.stored_preferences import PreferencesComponent
     from qkvsearch.models.confidences import Feedback
     from qkvsearch.models.preferences import Preferences
     from qkvsearch.models.strength import Strength
@@ -241,7 +241,7 @@ class StoredModels:
 
     @property
     def _preferences(self) -> PreferencesComponent:
-        from qkvsearch.heads.learned_models import PreferencesComponent
+        from qkvsearch.heads.stored_preferences import PreferencesComponent
 
         return PreferencesComponent()
 

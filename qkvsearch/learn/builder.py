@@ -14,11 +14,11 @@ from qkvsearch._utils.files import real_path
 from qkvsearch._utils.version import __version__
 from qkvsearch.errors import QkvError
 from qkvsearch.heads.answerability import FACT as ANSWERABILITY
-from qkvsearch.heads.component import LANGUAGE
+from qkvsearch.heads.component import LANGUAGE, TUNED
 from qkvsearch.heads.dense import DenseComponent
-from qkvsearch.heads.learned_models import TUNED, NextItemComponent
 from qkvsearch.heads.registry import FROM_INTERACTIONS
 from qkvsearch.heads.stored_log import LOG_ROWS, SCALE_INFERRED
+from qkvsearch.heads.stored_next_item import NextItemComponent
 from qkvsearch.learn.calibration import best_scores, calibrate
 from qkvsearch.learn.head_weights import learn_weights, length_weights
 from qkvsearch.learn.spark_build import learn_from_spark, spark_log

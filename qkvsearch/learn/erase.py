@@ -11,10 +11,10 @@ import numpy as np
 
 from qkvsearch._utils.callbacks import Progress, silent
 from qkvsearch.errors import QkvError, quantity
-from qkvsearch.heads.learned_models import NextItemComponent
 from qkvsearch.heads.registry import FROM_INTERACTIONS
 from qkvsearch.heads.stored_log import LOG_ROWS
 from qkvsearch.heads.stored_models import StoredModels
+from qkvsearch.heads.stored_next_item import NextItemComponent
 from qkvsearch.learn.add import REVISED
 from qkvsearch.learn.merge import merged_contents
 from qkvsearch.store import BuildContents, CatalogRows, Workspace

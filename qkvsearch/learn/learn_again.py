@@ -11,11 +11,13 @@ import numpy as np
 
 from qkvsearch._utils.callbacks import Progress, silent
 from qkvsearch.errors import Count, QkvError, WorkspaceError, quantity
+from qkvsearch.heads.component import TUNED
 from qkvsearch.heads.histories import Histories
-from qkvsearch.heads.learned_models import TUNED, NextItemComponent, PreferencesComponent
 from qkvsearch.heads.registry import FROM_INTERACTIONS
 from qkvsearch.heads.stored_log import LOG_ROWS
 from qkvsearch.heads.stored_models import StoredModels
+from qkvsearch.heads.stored_next_item import NextItemComponent
+from qkvsearch.heads.stored_preferences import PreferencesComponent
 from qkvsearch.learn.merge import merged_contents
 from qkvsearch.models.user_history import History
 from qkvsearch.store import CatalogRows, Snapshot, Workspace

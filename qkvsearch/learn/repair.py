@@ -13,10 +13,11 @@ from qkvsearch._utils.callbacks import Progress, silent
 from qkvsearch.errors import DamagedError, QkvError, WorkspaceError, quantity
 from qkvsearch.heads.component import IndexComponent
 from qkvsearch.heads.dense import ENCODER, DenseComponent, damaged_keys
-from qkvsearch.heads.learned_models import NextItemComponent, PreferencesComponent
 from qkvsearch.heads.registry import FROM_INTERACTIONS, components_of
 from qkvsearch.heads.stored_log import LogComponent
 from qkvsearch.heads.stored_models import StoredModels
+from qkvsearch.heads.stored_next_item import NextItemComponent
+from qkvsearch.heads.stored_preferences import PreferencesComponent
 from qkvsearch.learn.align_rows import column_facts
 from qkvsearch.learn.merge import merged_contents
 from qkvsearch.learn.texts import store_head, store_words

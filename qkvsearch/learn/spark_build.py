@@ -8,9 +8,12 @@ import numpy as np
 
 from qkvsearch._utils.callbacks import Progress
 from qkvsearch._utils.scratch import GrowingArray
-from qkvsearch.heads.learned_models import TUNED, PreferencesComponent, RatingsComponent
+from qkvsearch.heads.component import TUNED
 from qkvsearch.heads.stored_log import LogComponent
-from qkvsearch.models.preferences import COLLABORATIVE, settings_by_head
+from qkvsearch.heads.stored_preferences import PreferencesComponent
+from qkvsearch.heads.stored_ratings import RatingsComponent
+from qkvsearch.models.preferences import settings_by_head
+from qkvsearch.models.recommend_heads import COLLABORATIVE
 from qkvsearch.store import BuildContents
 from qkvsearch.tables.dataset import DistributedLog
 from qkvsearch.tables.ids import Ids

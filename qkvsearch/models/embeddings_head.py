@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 from qkvsearch._utils.callbacks import Callback
 from qkvsearch.models.recommend_head import RecommendHead, Settings
-from qkvsearch.models.user_vectors import ImplicitFactors
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
+
+    from qkvsearch.models.user_vectors import ImplicitFactors
 
 
 def learn_embeddings(

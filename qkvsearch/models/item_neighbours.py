@@ -19,7 +19,7 @@ from qkvsearch._utils.validation import (
     require,
 )
 from qkvsearch.models.base import CollaborativeModel, latest_of_each
-from qkvsearch.models.recommend_head import HistoryScores, RecommendHead, Settings
+from qkvsearch.models.recommend_head import HistoryScores
 from qkvsearch.models.user_vectors import CONFIDENCES, check_values
 from qkvsearch.tables.ids import row_numbers
 from qkvsearch.tables.interactions import MAX_HISTORY
@@ -271,22 +271,3 @@ def _by_history_item(solution: Solution) -> NeighbourWeights:
     by_source = by_target.tocsc()  # the targets of each source ascend
     targets = by_source.indices.astype(np.int32, copy=False)
     return NeighbourWeights(by_source.indptr.astype(np.int64), targets, by_source.data)
-
-
-def learn_neighbours(
-    confidences: csr_matrix, settings: Settings, seed: int, callback: Callback | None
-) -> NeighbourWeights:
-    """Fit `ItemNeighbours` with these settings to confidences (n_users, n_items). Nothing about it
-    is random.
-    """
-    model = NeighbourRegression(**settings, callback=callback)
-    return model.fit(confidences).weights_
-
-
-ITEM_NEIGHBOURS = RecommendHead(
-    name="neighbours",
-    learn=learn_neighbours,
-    stage="learning neighbours",
-    parameters={"n_neighbours": "n_neighbours", "neighbour_reg": "reg"},
-    holds_by_removal=True,
-)

@@ -11,17 +11,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 
 from qkvsearch._utils.callbacks import Callback, Progress
-from qkvsearch.models.embeddings_head import EMBEDDINGS
-from qkvsearch.models.item_neighbours import ITEM_NEIGHBOURS, NeighbourWeights
-from qkvsearch.models.recommend_head import FittedHead, RecommendHead
+from qkvsearch.models.recommend_head import FittedHead
+from qkvsearch.models.recommend_heads import COLLABORATIVE, HEADS, NEIGHBOURS
 from qkvsearch.models.user_vectors import ImplicitFactors
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-# All heads of a recommendation, by name. A new one is added here.
-HEADS: Mapping[str, RecommendHead] = {head.name: head for head in (EMBEDDINGS, ITEM_NEIGHBOURS)}
-COLLABORATIVE, NEIGHBOURS = EMBEDDINGS.name, ITEM_NEIGHBOURS.name
+    from qkvsearch.models.item_neighbours import NeighbourWeights
+
 # The name of the sum of the heads, among their figures.
 FUSED = "fused"
 # The shares of a head that are compared.
@@ -57,7 +55,7 @@ class HeadShares:
 
     def factors(self) -> dict[str, float]:
         """Return what the scores of each head are multiplied by. The factors add up to 1, so that
-        the sum is a mean: both heads predict 1 for an item that the user has, and 0 for others.
+        the sum is a mean: each head predicts 1 for an item that the user has, and 0 for others.
 
         >>> scales = {"collaborative": 0.3, "neighbours": 0.1}
         >>> HeadShares({"collaborative": 0.5, "neighbours": 0.5}, scales).factors()
@@ -161,7 +159,7 @@ def learn_preferences(
     progress(0, 1)
     held_out = _hold_out(confidences, seed)
     if held_out is None:
-        learned = LearnedShares(dict.fromkeys(HEADS, 1 / len(HEADS)), {})
+        learned = LearnedShares(dict.fromkeys(learners, 1 / len(learners)), {})
     else:
         trial = Preferences({name: learn(held_out.train) for name, learn in learners.items()})
         histories = held_out.train[held_out.users]

@@ -1,7 +1,8 @@
 """What a head of a recommendation is: how it is learned, and how it scores items for a history.
 
-To add one, write a class with the methods of `FittedHead` and a `RecommendHead` in a file of their
-own, as `item_neighbours.py` does, and add it to `HEADS` in `preferences.py`.
+To add one, write a class with the methods of `FittedHead`, as in `item_neighbours.py`, and a
+`RecommendHead`, as in `item_neighbours_head.py`, and add it to `HEADS` in `recommend_heads.py`. How
+it is stored is its `PreferenceHead` in `heads`.
 """
 
 from __future__ import annotations
@@ -10,11 +11,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-import numpy as np
-
 from qkvsearch._utils.callbacks import Callback
 
 if TYPE_CHECKING:
+    import numpy as np
     from scipy.sparse import csr_matrix
 
 # Parameters of an estimator, by name.

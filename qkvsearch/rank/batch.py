@@ -14,7 +14,7 @@ from qkvsearch._utils.callbacks import Progress
 from qkvsearch._utils.files import replacing
 from qkvsearch._utils.threads import one_blas_thread
 from qkvsearch.errors import Count, QkvError, quantity
-from qkvsearch.models.preferences import COLLABORATIVE
+from qkvsearch.models.recommend_heads import COLLABORATIVE
 from qkvsearch.models.user_history import NO_TIMES, History
 from qkvsearch.rank.damping import log_popularity
 from qkvsearch.rank.questions import PREFERENCES

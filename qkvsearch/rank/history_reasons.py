@@ -9,7 +9,7 @@ import numpy as np
 
 from qkvsearch._utils.caching import cached_property
 from qkvsearch._utils.query_lock import pause
-from qkvsearch.models.preferences import HEADS
+from qkvsearch.models.recommend_heads import HEADS
 from qkvsearch.models.user_history import History
 from qkvsearch.rank.ranking import Ranking
 from qkvsearch.rank.reasons import BECAUSE, KINDS, TOGETHER_WITH, KindsOfItems, Reason

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from qkvsearch.heads.learned_models import RatingsComponent
 from qkvsearch.heads.stored_models import StoredModels
-from qkvsearch.models.preferences import HEADS
+from qkvsearch.heads.stored_ratings import RatingsComponent
+from qkvsearch.models.recommend_heads import HEADS
 from qkvsearch.models.strength import best_unseen
 from qkvsearch.models.user_history import History
 from qkvsearch.rank.ranking import Ranking

@@ -10,16 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from qkvsearch.errors import QkvError
+from qkvsearch.models.recommend_heads import HEADS
 from qkvsearch.rank.options import Option, option
 
 if TYPE_CHECKING:
     from qkvsearch.tables.ids import Id
     from qkvsearch.where import Where
 
-PREFERENCES, NEXT_ITEM = MODELS = ("preferences", "next-item")
+# What `recommend` can score by.
+Model = Literal["preferences", "next-item"]
+PREFERENCES, NEXT_ITEM = MODELS = get_args(Model)
 
 
 def options_of(question: type[Question]) -> dict[str, Option]:
@@ -127,8 +130,8 @@ class RecommendQuestion(Question):
     )
     heads: Sequence[str] | None = option(
         "heads",
-        "Which heads to use: collaborative, neighbours. By default both, in the shares that the "
-        "build learned.",
+        f"Which heads to use: {', '.join(HEADS)}. By default all, in the shares that the build "
+        "learned.",
     )
     recent: int | None = option(
         "number",

@@ -12,8 +12,8 @@ import numpy as np
 from qkvsearch._utils.validation import check_id
 from qkvsearch.errors import NotBuiltError, QkvError, suggest
 from qkvsearch.heads.histories import Histories
-from qkvsearch.heads.learned_models import NextItemComponent
 from qkvsearch.heads.stored_models import StoredModels
+from qkvsearch.heads.stored_next_item import NextItemComponent
 from qkvsearch.models.recommend_head import HistoryScores
 from qkvsearch.models.user_history import History
 from qkvsearch.models.user_vectors import ImplicitFactors

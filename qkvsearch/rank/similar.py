@@ -17,8 +17,8 @@ from qkvsearch._utils.threads import one_blas_thread
 from qkvsearch.errors import QkvError, listed_names
 from qkvsearch.heads.dense_keys import product_parts
 from qkvsearch.heads.histories import Histories
-from qkvsearch.heads.learned_models import PreferencesComponent
-from qkvsearch.models.preferences import COLLABORATIVE, NEIGHBOURS
+from qkvsearch.heads.stored_preferences import PreferencesComponent
+from qkvsearch.models.recommend_heads import COLLABORATIVE, NEIGHBOURS
 from qkvsearch.rank.candidates import (
     candidates,
     groups_of,

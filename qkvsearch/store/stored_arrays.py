@@ -73,7 +73,7 @@ class StoredArrays:
         """
         arrays = {}
         for name in names or self.names_in(snapshot):
-            made_of = "" if self._is_of_lists(name) else self.arrays[name].rows
+            made_of = "" if self.is_of_lists(name) else self.arrays[name].rows
             if made_of == "texts":
                 arrays[name] = snapshot.rows.take(self._of_segments(snapshot, name, sizes))
             elif made_of == "interactions":
@@ -198,7 +198,7 @@ class StoredArrays:
                 self._merge_item_lists(contents, snapshot, name)
             elif spec.lists and spec.rows == "interactions":
                 self._merge_numbered_lists(contents, snapshot, name)
-            elif spec.rows != "own" and not self._is_of_lists(name):
+            elif spec.rows != "own" and not self.is_of_lists(name):
                 self.put(contents, **self.read(snapshot, name))
             # Entries of lists are stored with their starts, and those that are "own" below.
         if any(self.arrays[name].rows == "own" for name in names):
@@ -237,7 +237,7 @@ class StoredArrays:
         dimension = self.arrays[starts].lists
         return [name for name in self.names_in(snapshot) if self.arrays[name].shape[0] == dimension]
 
-    def _is_of_lists(self, name: str) -> bool:
+    def is_of_lists(self, name: str) -> bool:
         """Return whether an array has the starts or the entries of lists."""
         dimensions = {spec.lists for spec in self.arrays.values() if spec.lists}
         return bool(self.arrays[name].lists) or self.arrays[name].shape[0] in dimensions

@@ -14,6 +14,9 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Mount, Route
 
 from qkvsearch._utils.spoken import LANGUAGES, ORIGINAL
+from qkvsearch.heads.preference_head import PreferenceHead
+from qkvsearch.heads.preference_heads import PREFERENCE_HEADS
+from qkvsearch.heads.search_head import SearchHead
 from qkvsearch.heads.search_heads import HEADS
 from qkvsearch.lessons import LESSONS, outline
 from qkvsearch.lessons.exports.page import STYLES
@@ -75,7 +78,8 @@ def facts_of(service: Service, name: str) -> dict[str, Any]:
         images = any(column["display"] == "image" for column in columns)
         return {"most": service.settings.hits, "images": images, "heads": shown_heads(service)}
     if name == "recommend":
-        return {"most": service.settings.hits, "batch": MAX_BATCH}
+        titles = {name: title_of(head) for name, head in PREFERENCE_HEADS.items()}
+        return {"most": service.settings.hits, "batch": MAX_BATCH, "headTitles": titles}
     if name == "map":
         return {"users": bool(service.engine.snapshot.facts.get("n_users"))}
     if name == "attend":
@@ -89,21 +93,25 @@ def facts_of(service: Service, name: str) -> dict[str, Any]:
 
 
 def shown_heads(service: Service) -> list[dict[str, Any]]:
-    """Return what the page shows of each head of search, in the order of its lists.
-
-    The title is in the language of the request, or in English where there is none in it.
-    """
+    """Return what the page shows of each head of search, in the order of its lists."""
     models = service.engine.models
     return [
         {
             "name": head.name,
-            "title": head.titles.get(spoken(), head.titles.get("en", "")),
+            "title": title_of(head),
             "colours": head.colours,
             "isChoice": head.ranks_alone and head.is_in(models, has_user=True),
             "needsUser": not head.is_in(models, has_user=False),
         }
         for head in HEADS
     ]
+
+
+def title_of(head: SearchHead | PreferenceHead[Any]) -> str:
+    """Return a head's title in the language of the request, or in English where it has none in it;
+    nothing for a head without titles.
+    """
+    return head.titles.get(spoken(), head.titles.get(ORIGINAL, ""))
 
 
 def contents_of_the_course(request: Request) -> dict[str, Any]:

@@ -16,13 +16,15 @@ import pytest
 import qkvsearch as qkv
 from qkvsearch._utils.callbacks import silent
 from qkvsearch.errors import DamagedError
-from qkvsearch.heads import learned_models, tokens
+from qkvsearch.heads import collaborative_head, tokens
 from qkvsearch.heads.bm25 import LexicalKeys
 from qkvsearch.heads.dense import DenseComponent
 from qkvsearch.heads.dense_keys import DenseKeys
-from qkvsearch.heads.learned_models import NextItemComponent, PreferencesComponent, RatingsComponent
 from qkvsearch.heads.registry import components_of
 from qkvsearch.heads.stored_log import LogComponent
+from qkvsearch.heads.stored_next_item import NextItemComponent
+from qkvsearch.heads.stored_preferences import PreferencesComponent, StoredPreferences
+from qkvsearch.heads.stored_ratings import RatingsComponent
 from qkvsearch.heads.tokens import TokensComponent
 from qkvsearch.heads.word_index import WordIndex, WordSequences
 from qkvsearch.heads.words import CodesComponent, LexicalComponent, WordsComponent
@@ -30,9 +32,10 @@ from qkvsearch.learn import merge as merging
 from qkvsearch.learn.add import add_items, remove_items
 from qkvsearch.learn.learn_again import learn_preferences
 from qkvsearch.learn.merge import merge_segments, merged_contents
-from qkvsearch.models.estimators import BiasedMF, ImplicitALS, ItemNeighbours
+from qkvsearch.models.estimators import BiasedMF
 from qkvsearch.models.next_item_model import NextItemModel
-from qkvsearch.models.preferences import COLLABORATIVE, NEIGHBOURS, HeadShares, Preferences
+from qkvsearch.models.preferences import HeadShares, Preferences, learners
+from qkvsearch.models.recommend_heads import COLLABORATIVE
 from qkvsearch.models.strength import Strength, usual_level
 from qkvsearch.store import Workspace
 from qkvsearch.store.catalog.file import CATALOG
@@ -243,13 +246,13 @@ def token_vectors(whole):
 
 def preferred(whole):
     log = whole.log()
-    factors = ImplicitALS(n_components=4, random_state=0).fit(log.matrix()).factors_
     counts = np.bincount(log.items, minlength=len(ITEMS))
-    neighbours = ItemNeighbours().fit(log.matrix()).weights_
-    learned = {COLLABORATIVE: factors, NEIGHBOURS: neighbours}
-    shares = HeadShares(dict.fromkeys(learned, 0.5), dict.fromkeys(learned, 1.0))
+    learn = learners({"n_components": 4}, 0, silent)
+    learned = {name: of_head(log.matrix()) for name, of_head in learn.items()}
+    factors = learned[COLLABORATIVE]
+    shares = HeadShares(dict.fromkeys(learned, 1 / len(learned)), dict.fromkeys(learned, 1.0))
     heads = Preferences(learned, shares)
-    like = learned_models.StoredPreferences(
+    like = StoredPreferences(
         heads,
         DenseKeys(unit_rows(factors.item_embeddings)),
         counts,
@@ -667,7 +670,7 @@ def test_preferences_learned_anew_replace_their_own_arrays_alone(path, whole):
 
 
 def test_where_texts_no_longer_tell_of_preferences_no_map_stays(path, monkeypatch):
-    monkeypatch.setattr(learned_models, "fit_text_map", lambda keys, embeddings: None)
+    monkeypatch.setattr(collaborative_head, "fit_text_map", lambda keys, embeddings: None)
     learn_preferences(Workspace(path), None)
     with qkv.open(path) as engine:
         assert "implicit.text_map" not in engine.snapshot

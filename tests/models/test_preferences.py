@@ -7,9 +7,6 @@ from scipy.sparse import csr_matrix
 from qkvsearch.models import preferences as module
 from qkvsearch.models.item_neighbours import NeighbourWeights
 from qkvsearch.models.preferences import (
-    COLLABORATIVE,
-    HEADS,
-    NEIGHBOURS,
     HeadShares,
     Preferences,
     learn_preferences,
@@ -18,6 +15,7 @@ from qkvsearch.models.preferences import (
     share_grid,
 )
 from qkvsearch.models.recommend_head import HistoryScores, RecommendHead
+from qkvsearch.models.recommend_heads import COLLABORATIVE, HEADS, NEIGHBOURS
 from qkvsearch.models.user_vectors import ImplicitFactors
 
 
@@ -126,7 +124,7 @@ def test_a_head_that_is_added_to_the_list_is_learned_and_gets_its_share(with_toy
     learn = learners(settings, 0, lambda stage, done, total: stages.append(stage))
     learned = learn_preferences(log, learn)
     shares = learned.shares.shares
-    assert [*shares] == [COLLABORATIVE, NEIGHBOURS, "toy"]
+    assert [*shares] == [*HEADS, "toy"]
     assert sum(shares.values()) == pytest.approx(1)
     # It knows the groups that the log was drawn by.
     assert learned.shares.alone["toy"] == max(learned.shares.alone.values())

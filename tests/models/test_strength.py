@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from qkvsearch.models import strength
-from qkvsearch.models.preferences import COLLABORATIVE, Preferences
+from qkvsearch.models.preferences import Preferences
+from qkvsearch.models.recommend_heads import COLLABORATIVE
 from qkvsearch.models.strength import Strength, best_unseen, usual_level
 from qkvsearch.models.user_history import History
 from qkvsearch.models.user_vectors import ImplicitFactors

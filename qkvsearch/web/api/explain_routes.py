@@ -9,6 +9,7 @@ from pydantic import BaseModel, Field
 from starlette.responses import Response
 
 from qkvsearch.engine import Engine
+from qkvsearch.heads.taste_head import TASTE
 from qkvsearch.rank.ranking import Ranking
 from qkvsearch.scores.components import Components
 from qkvsearch.terminal import shorten
@@ -156,7 +157,7 @@ def word_table(components: Components) -> dict[str, Any]:
     for row, (source, key) in enumerate(sources):
         head_of[row] = heads.index(source.head)
         is_constant[row] = source.query is None and key is None
-        is_taste = source.head == "collaborative"
+        is_taste = source.head == TASTE.name
         if source.query is not None and key is not None and not is_taste:
             word_of[row] = query.index(source.query)
     has_word = word_of >= 0

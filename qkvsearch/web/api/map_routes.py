@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from qkvsearch.engine import Engine
 from qkvsearch.engine.projection import ItemMap, MapPoint
-from qkvsearch.models.preferences import COLLABORATIVE
+from qkvsearch.models.recommend_heads import COLLABORATIVE
 from qkvsearch.store import StoredCatalog
 from qkvsearch.tables.catalog_columns import StoredColumn
 from qkvsearch.tables.column_types import type_named

@@ -1,6 +1,6 @@
 """`search`, `recommend` and `similar`, each for one question; the first two also for a batch."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field, StrictFloat
@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from qkvsearch.engine import Engine
 from qkvsearch.rank.options import parse_ratings
-from qkvsearch.rank.questions import RecommendQuestion
+from qkvsearch.rank.questions import Model, RecommendQuestion
 from qkvsearch.rank.ranking import Ranking
 from qkvsearch.scores.components import MAX_LISTED
 from qkvsearch.web.api.filters import Filters, by_column, condition
@@ -154,7 +154,7 @@ class RecommendOptions(RankingParameters):
 
     strict_user: Flag = option("strict_user")
     seen: Flag = option("seen")
-    model: Literal["preferences", "next-item"] = option("model")
+    model: Model = option("model")
     heads: Text | None = option("heads", of=RecommendQuestion)
     recent: float | None = option("recent", le=1e9)
     damping: float = option("damping")

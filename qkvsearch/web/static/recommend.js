@@ -273,8 +273,10 @@ function startControls() {
 function startHeads({ shares = {} } = {}) {
   const names = Object.keys(shares);
   byId("heads-part").hidden = !names.length;
+  const offer = (name, title) => el("option", { value: name, selected: name === choice.heads }, title);
   byId("heads").replaceChildren(
-    ...["", ...names].map((name) => el("option", { value: name, selected: name === choice.heads }, say(`heads_${name}`))),
+    offer("", say("allHeads")),
+    ...names.map((name) => offer(name, facts.headTitles[name])),
   );
   byId("heads").addEventListener("change", ({ target }) => {
     choice.heads = target.value;
