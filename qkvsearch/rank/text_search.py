@@ -26,7 +26,7 @@ from qkvsearch.rank.answerable import NEAREST, NOTHING, answerable, grades, judg
 from qkvsearch.rank.expansion import Lexicon
 from qkvsearch.rank.query import Query, QueryReader
 from qkvsearch.rank.query_notes import query_notes
-from qkvsearch.rank.ranking import Ranking
+from qkvsearch.rank.ranking import Ranking, own_key
 from qkvsearch.rank.snippets import cut, passages, snippet
 from qkvsearch.scores.approximate import (
     ALL_ITEMS,
@@ -38,6 +38,7 @@ from qkvsearch.scores.approximate import (
 from qkvsearch.scores.components import Components, ScoreComponent
 from qkvsearch.scores.fusion import Scores, fuse
 from qkvsearch.store import StoredCatalog
+from qkvsearch.tables.catalog_columns import OWN_NAMES, StoredColumn
 from qkvsearch.text.analysis import matching_words
 from qkvsearch.text.encoders import LEARNED
 
@@ -329,15 +330,22 @@ class TextSearch:
         return ranking.annotated(snippet=snippets)
 
     def with_matches(self, ranking: Ranking, query: Query) -> Ranking:
-        """Return each hit with `matches`: by column, the words that the lexical head matches."""
+        """Return each hit with `matches`: by column, the words that the lexical head matches.
+
+        Columns have the owner's names. Beside them `title` is the title, whatever its column is
+        called, and a column of the owner that is called `title` or `id` is `items.title` or
+        `items.id`, as in a row about an item.
+        """
         terms = _terms(query)
         columns = self.item_texts.columns
+        keys = {column.stored: _match_key(column) for column in self.catalog.catalog_columns}
         all_matches = []
         for position in map(int, ranking.positions):
             pause()
             texts = dict(zip(columns, self.item_texts.of(position), strict=True))
             cells = query.lookup.codes.cells(self.catalog, position)
-            all_matches.append(cells | matching_words(terms, texts, self.models.analyzer))
+            matches = cells | matching_words(terms, texts, self.models.analyzer)
+            all_matches.append({keys[stored]: words for stored, words in matches.items()})
         return ranking.annotated(matches=all_matches)
 
     def _snippet(self, position: int, idf: Mapping[str, float], query: Query) -> str | None:
@@ -357,6 +365,14 @@ class TextSearch:
             best = int((vectors @ query_vectors.total).argmax()) if len(query_vectors) else 0
             return cut(text, *spans[best])
         return cut(text, 0, 0)
+
+
+def _match_key(column: StoredColumn) -> str:
+    """Return the key of a column in the `matches` of a hit."""
+    if column.stored in OWN_NAMES:
+        return column.stored
+    is_like_own = column.name.rpartition(".")[2] in OWN_NAMES
+    return own_key(column.name) if is_like_own else column.name
 
 
 def _terms(query: Query) -> set[str]:
