@@ -193,10 +193,12 @@ def _require_search_columns(
     ]
     if not lacking:
         return
+    lacking_names = listed_names([here.name_of(stored) for stored in lacking])
+    searched_names = listed_names([here.name_of(stored) for stored in searched])
     message = (
-        f"{report.file}: no column {listed_names(list(map(here.name_of, lacking)))}, and search "
-        f"reads {listed_names(list(map(here.name_of, searched)))}; name those columns in that order with `text_columns`, or "
-        f"add them to the file (columns: {listed_names(names)})"
+        f"{report.file}: no column {lacking_names}, and search reads {searched_names}; name those "
+        f"columns in that order with `text_columns`, or add them to the file (columns: "
+        f"{listed_names(names)})"
     )
     if "title" in lacking or not any(name in rows for name in searched):
         raise DataError(message)
