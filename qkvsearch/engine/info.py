@@ -27,7 +27,7 @@ def build_facts(snapshot: Snapshot) -> dict[str, Any]:
     """Return the facts by the names that `info` shows."""
     facts, catalog = snapshot.facts, snapshot.catalog
     # Facts that most builds do not have.
-    rare = {}
+    rare: dict[str, Any] = {}
     remote = RemoteCollection.of(facts)
     if remote is not None:
         rare["keys"] = remote.uri

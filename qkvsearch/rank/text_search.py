@@ -24,9 +24,10 @@ from qkvsearch.heads.taste_head import TASTE
 from qkvsearch.heads.token_head import TOKENS
 from qkvsearch.rank.answerable import NEAREST, NOTHING, answerable, grades, judging_head, matches
 from qkvsearch.rank.expansion import Lexicon
+from qkvsearch.rank.listing import column_key
 from qkvsearch.rank.query import Query, QueryReader
 from qkvsearch.rank.query_notes import query_notes
-from qkvsearch.rank.ranking import Ranking, own_key
+from qkvsearch.rank.ranking import Ranking
 from qkvsearch.rank.snippets import cut, passages, snippet
 from qkvsearch.scores.approximate import (
     ALL_ITEMS,
@@ -38,7 +39,6 @@ from qkvsearch.scores.approximate import (
 from qkvsearch.scores.components import Components, ScoreComponent
 from qkvsearch.scores.fusion import Scores, fuse
 from qkvsearch.store import StoredCatalog
-from qkvsearch.tables.catalog_columns import OWN_NAMES, StoredColumn
 from qkvsearch.text.analysis import matching_words
 from qkvsearch.text.encoders import LEARNED
 
@@ -338,7 +338,7 @@ class TextSearch:
         """
         terms = _terms(query)
         columns = self.item_texts.columns
-        keys = {column.stored: _match_key(column) for column in self.catalog.catalog_columns}
+        keys = {column.stored: column_key(column) for column in self.catalog.catalog_columns}
         all_matches = []
         for position in map(int, ranking.positions):
             pause()
@@ -365,14 +365,6 @@ class TextSearch:
             best = int((vectors @ query_vectors.total).argmax()) if len(query_vectors) else 0
             return cut(text, *spans[best])
         return cut(text, 0, 0)
-
-
-def _match_key(column: StoredColumn) -> str:
-    """Return the key of a column in the `matches` of a hit."""
-    if column.stored in OWN_NAMES:
-        return column.stored
-    is_like_own = column.name.rpartition(".")[2] in OWN_NAMES
-    return own_key(column.name) if is_like_own else column.name
 
 
 def _terms(query: Query) -> set[str]:

@@ -186,6 +186,10 @@ def test_matches_and_facts_name_columns_as_the_owner_does(shelves_path):
         assert shelves.search("x1", explain=True)[0].matches == {"items.id": ["x1"]}
         assert set(shelves.search("soup", explain=True)[0].matches) == {"Text", "text"}
         assert shelves.search("pan", explain=True)[0].matches == {"title": ["pan"]}
+        row = shelves.items["a1"]
+        assert (row["title"], row["items.title"], row["items.id"]) == ("red pan", "sub one", "x1")
+        assert (row["Text"], row["text"]) == tuple(SHELVES.loc[0, ["Text", "text"]])
+        assert list(shelves.items.to_frame()) == list(row)
         info = shelves.info()
         assert set(info["searched_columns"]) == {"Name", "title", "id", "Text", "text"}
         for weights in info["column_weights"].values():
