@@ -1,8 +1,8 @@
 """Writes what the pages can be told by the code itself: python docs/generate.py.
 
 docs/commands.md from the commands' own help, docs/points.md from the lessons and their tests, the
-tables of docs/teaching.md from the lessons, the limits of docs/trust.md, and the rules of
-docs/formats.md.
+tables of docs/teaching.md from the lessons, the limits of docs/trust.md, and the formats and
+rules of docs/formats.md.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import click
-import pandas as pd
 
 from qkvsearch._utils import limits
 from qkvsearch.cli import group
@@ -20,9 +19,9 @@ from qkvsearch.lessons import LESSONS, lesson
 from qkvsearch.lessons.exports.markdown import table
 from qkvsearch.lessons.parts import Lesson
 from qkvsearch.lessons.quizzes import Quiz
-from qkvsearch.tables.columns.choice import RoleRule, catalog_rules, log_rules
+from qkvsearch.tables.columns.choice import CATALOG_RULES, LOG_RULES, RoleRule
 from qkvsearch.tables.columns.row_meaning import RULES
-from qkvsearch.tables.files.encoded import encoded
+from qkvsearch.tables.files.tables import BINARY_FORMATS, TEXT_FORMATS
 
 DOCS = Path(__file__).parent
 NAMES = ("commands", "points", "teaching", "trust", "formats")
@@ -241,11 +240,17 @@ MAX_CELLS = 3
 
 
 def formats_page(text: str) -> str:
-    """docs/formats.md with the rules on columns as qkvsearch/tables/columns has them."""
-    empty = encoded(pd.DataFrame())
-    text = _renewed(text, "roles in a catalog", _roles(catalog_rules(empty)))
-    text = _renewed(text, "roles in a log", _roles(log_rules(set())))
+    """docs/formats.md with the formats and the rules on columns as qkvsearch/tables has them."""
+    text = _renewed(text, "file formats", _file_formats())
+    text = _renewed(text, "roles in a catalog", _roles(CATALOG_RULES))
+    text = _renewed(text, "roles in a log", _roles(LOG_RULES))
     return _renewed(text, "rules of row meaning", _meanings())
+
+
+def _file_formats() -> str:
+    formats = [*reversed(TEXT_FORMATS), *BINARY_FORMATS]
+    rows = [[each.name, each.recognized_by, each.notes] for each in formats]
+    return table(["format", "recognized by", "notes"], rows, [0, 1, 2]) + "\n"
 
 
 def _roles(rules: Sequence[RoleRule]) -> str:

@@ -8,6 +8,14 @@ import os
 import sys
 
 STOPPED = 130
+# The streams of a process, with how /dev/null is opened in the place of a closed one. A closed
+# stdout can only be read: to write results there is an error, as on a full disk, whereas messages
+# on a closed stderr are lost.
+STREAMS = (
+    ("stdin", os.O_RDONLY, "r"),
+    ("stdout", os.O_RDONLY, "w"),
+    ("stderr", os.O_WRONLY, "w"),
+)
 # The garbage collector's thresholds. Most objects of a command last to its end, modules above all.
 # By Python's own thresholds a tenth of a build goes into looking at them again and again.
 THRESHOLDS = 50_000, 20, 100
@@ -30,6 +38,7 @@ def process() -> None:
     of a build. What is to be done at exit is done.
     """
     signal.signal(signal.SIGINT, _stop)
+    _open_missing_streams()
     # Python processes that this one starts import nothing from the current folder.
     os.environ["PYTHONSAFEPATH"] = "1"
 
@@ -62,6 +71,18 @@ def process() -> None:
         if not interrupts.came:
             raise
         _stop()
+
+
+def _open_missing_streams() -> None:
+    """Open /dev/null for each stream that was closed when the process began. Otherwise Python has
+    None in its place, and the next file that is opened gets its number.
+    """
+    for name, flags, mode in STREAMS:
+        if getattr(sys, name) is None:
+            descriptor = os.open(os.devnull, flags)  # the lowest free number, which is its own
+            os.set_inheritable(descriptor, True)
+            stream = open(descriptor, mode, encoding="utf-8")  # noqa: SIM115  # until the end
+            setattr(sys, name, stream)
 
 
 def _unraisable(error: "sys.UnraisableHookArgs") -> None:

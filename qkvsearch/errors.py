@@ -113,6 +113,15 @@ def quantity(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
+def duration(seconds: float) -> str:
+    """Format a time for a message.
+
+    >>> duration(1), duration(0.5)
+    ('1 second', '0.5 seconds')
+    """
+    return f"{seconds:g} {'second' if seconds == 1 else 'seconds'}"
+
+
 class Count(int):
     """A number in a sentence, and the form of the words that go with it.
 

@@ -7,10 +7,12 @@ import sys
 import threading
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from qkvsearch._utils import files
 from qkvsearch._utils.files import replacing, write_file
+from qkvsearch.engine import build
 from qkvsearch.errors import DataError
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="no such files on Windows")
@@ -116,3 +118,33 @@ def test_what_cannot_be_written_is_named(tmp_path):
     for path, reason in ((tmp_path, "Is a directory"), (tmp_path / "no" / "x", "No such file")):
         with pytest.raises(DataError, match=f"{path}: cannot write: {reason}"):
             write_file(path, b"")
+
+
+@posix
+def test_a_link_to_itself_is_not_replaced(tmp_path):
+    loop = tmp_path / "loop.csv"
+    loop.symlink_to("loop.csv")
+    with pytest.raises(DataError, match=r"loop\.csv: cannot write: Too many levels"):
+        write_file(loop, b"rows")
+    assert loop.is_symlink()
+
+
+def test_results_replace_no_file_of_a_workspace(tmp_path):
+    items = pd.DataFrame({"id": ["a", "b"], "title": ["red fox", "blue sea"]})
+    log = pd.DataFrame({"user": ["u", "v"], "id": ["a", "b"]})
+    path = tmp_path / "ws"
+    with build(path, items=items, interactions=log, encoder="corpus") as engine:
+        engine.record("u", "b")
+        own = [file for file in path.rglob("*") if file.is_file()]
+        assert len(own) > 5
+        before = [file.read_bytes() for file in own]
+        for file in [*own, path / "builds" / "new.csv", path / "records.db-journal"]:
+            with pytest.raises(DataError, match="a workspace keeps its data there"):
+                write_file(file, b"rows")
+        (tmp_path / "link.csv").symlink_to(path / "root.json")
+        with pytest.raises(DataError, match="a workspace"):
+            engine.recommend_all(tmp_path / "link.csv")
+    assert [file.read_bytes() for file in own] == before
+    write_file(path / "results.csv", b"rows")
+    write_file(tmp_path / "root.json", b"{}")
+    write_file(tmp_path / "root.json", b"{}")

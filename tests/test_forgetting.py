@@ -46,7 +46,7 @@ def test_who_is_in_a_former_build_alone_can_be_forgotten(tmp_path):
 
 @pytest.mark.parametrize(
     ("owner", "step"),
-    [(RecordsDatabase, "forget"), (Workspace, "drop_builds"), (Workspace, "_remove_leftovers")],
+    [(RecordsDatabase, "forget"), (Workspace, "finish_erasing"), (Workspace, "_remove_leftovers")],
 )
 def test_to_forget_goes_on_where_it_was_interrupted(tmp_path, monkeypatch, owner, step):
     people = log_of("secretperson", "zoe")

@@ -7,7 +7,7 @@ import pytest
 
 import qkvsearch
 from qkvsearch.errors import QkvError
-from qkvsearch.rank.facets import _numbers
+from qkvsearch.tables.column_types.number import counted_numbers
 
 FRAME = pd.DataFrame(
     {
@@ -69,7 +69,7 @@ def test_by_a_date_with_a_condition_and_in_pages(things):
     assert listing[0] == {"id": "i10", "title": "thing 10", "Price": 8}
 
 
-def test_ids_of_whole_numbers_are_sorted_as_numbers(tmp_path):
+def test_ids_of_whole_numbers_are_sorted_ascounted_numbers(tmp_path):
     frame = pd.DataFrame({"id": [10, 9, 100], "title": ["ten", "nine", "hundred"]})
     engine = qkvsearch.build(tmp_path / "w", items=frame)
     assert [row["id"] for row in engine.items.list(sort="id")] == [9, 10, 100]
@@ -113,11 +113,11 @@ def test_the_command_sorts(qkv, things_path):
 @pytest.mark.parametrize("step", [0.1, 0.05, 0.7, 3.3])
 def test_a_range_of_a_facet_counts_what_it_says(step):
     numbers = [round(3 + step * n, 10) for n in range(40)]
-    for shown, n in _numbers(dict.fromkeys(numbers, 1), whole=False).items():
+    for shown, n in counted_numbers(dict.fromkeys(numbers, 1), whole=False).items():
         least, most = map(float, shown.split(".."))
         assert n == sum(least <= number < most for number in numbers), shown
     whole = [int(10 * number) ** 3 for number in numbers]
-    for shown, n in _numbers(dict.fromkeys(whole, 1)).items():
+    for shown, n in counted_numbers(dict.fromkeys(whole, 1)).items():
         least, most = map(float, shown.split(".."))
         assert n == sum(least <= number <= most for number in dict.fromkeys(whole)), shown
 
@@ -126,9 +126,9 @@ def test_a_range_of_a_facet_counts_what_it_says(step):
 @pytest.mark.parametrize("step", [1, 7, 10**6])
 def test_numbers_of_many_digits_are_all_counted(start, step):
     counts = dict.fromkeys(range(start, start + 60 * step, step), 1)
-    assert sum(_numbers(counts).values()) == 60
+    assert sum(counted_numbers(counts).values()) == 60
     tiny = {1 + n * 2.0**-52: 1 for n in range(60)}
-    assert sum(_numbers(tiny, whole=False).values()) == 60
+    assert sum(counted_numbers(tiny, whole=False).values()) == 60
 
 
 def test_facets_are_those_of_a_search_that_finds_all(things):

@@ -8,7 +8,19 @@ from time import monotonic
 
 from qkvsearch.errors import QkvError
 
-_deadline: ContextVar[float] = ContextVar("deadline", default=inf)
+
+class Deadline:
+    """A moment, in seconds of the monotonic clock. Every thread may move it to now."""
+
+    def __init__(self, end: float) -> None:
+        self.end = end
+
+    def pass_now(self) -> None:
+        """End the work at its next step."""
+        self.end = -inf
+
+
+_deadline: ContextVar[Deadline] = ContextVar("deadline", default=Deadline(inf))  # noqa: B039
 
 
 class DeadlineError(QkvError):
@@ -16,18 +28,19 @@ class DeadlineError(QkvError):
 
 
 @contextmanager
-def deadline(seconds: float) -> Iterator[None]:
+def deadline(seconds: float) -> Iterator[Deadline]:
     """Set a deadline for the block; an enclosing deadline that is earlier stays in force."""
-    token = _deadline.set(min(monotonic() + seconds, _deadline.get()))
+    own = Deadline(min(monotonic() + seconds, _deadline.get().end))
+    token = _deadline.set(own)
     try:
-        yield
+        yield own
     finally:
         _deadline.reset(token)
 
 
 def is_past_deadline() -> bool:
     """Return whether the deadline is over."""
-    return monotonic() > _deadline.get()
+    return monotonic() > _deadline.get().end
 
 
 def check_deadline() -> None:

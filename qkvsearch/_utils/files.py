@@ -1,5 +1,6 @@
 """Atomic writing of files: a file is written beside its target and then renamed."""
 
+import errno
 import os
 import re
 import stat
@@ -13,8 +14,29 @@ from typing import IO, Any
 
 from qkvsearch.errors import DataError
 
+# A workspace is a folder with builds and at least one of the files in `MARKS`. The names of its own
+# files begin with one of `OWN_NAMES`.
+BUILDS, MARKS = "builds", ("root.json", "writer.lock")
+OWN_NAMES = (*MARKS, "records.db", "records.json", "records.lock", ".root.json-", ".records.")
 # Names of a process's own open files.
 OWN_FILES = re.compile(r"/dev/(?:(stdout)|(stderr)|fd/(\d+))|/proc/self/fd/(\d+)")
+
+
+def real_path(path: Path) -> Path:
+    """Return an absolute path without symbolic links, except those that lead to one another. For
+    these `Path.resolve` raises RuntimeError in some versions of Python.
+    """
+    return Path(os.path.realpath(path))
+
+
+def is_of_a_workspace(path: Path) -> bool:
+    """Return whether a workspace has, or may have, a file of its own at this path."""
+    for folder in path.parents:
+        name = path.relative_to(folder).parts[0].casefold()
+        is_own = name == BUILDS or name.startswith(OWN_NAMES)
+        if is_own and (folder / BUILDS).is_dir() and any((folder / own).exists() for own in MARKS):
+            return True
+    return False
 
 
 @contextmanager
@@ -22,11 +44,16 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
     """Open a file that replaces `path`, complete and on disk, when the block ends. After an error
     in the block, a full disk or a kill, the old file is unchanged.
 
-    Permissions are kept; of a symbolic link, the target is replaced. Pipes, terminals, /dev/stdout
-    and the like are written to directly. Raises `DataError`.
+    This is for results, and refuses to replace the files of a workspace. Permissions are kept; of a
+    symbolic link, the target is replaced. Pipes, terminals, /dev/stdout and the like are written to
+    directly. Raises `DataError`.
     """
     try:
-        target = path.resolve() if path.is_symlink() else path
+        target = real_path(path)
+        if target.is_symlink():
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+        if is_of_a_workspace(target):
+            raise DataError(f"{path}: a workspace keeps its data there; name another file")
         with _open_stream(path) or _replacement(target) as file:
             yield file
     except OSError as error:
@@ -98,7 +125,7 @@ def folder_beside(target: Path) -> Iterator[Path]:
             prefix=f".{target.name}-", dir=target.parent, ignore_cleanup_errors=True
         )
     except OSError as error:
-        raise DataError(f"{target.parent}: cannot write: {error.strerror}") from None
+        raise DataError(f"{target.parent}: cannot write: {error.strerror or error}") from None
     with folder as name:
         yield Path(name)
 

@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from qkvsearch._utils.version import __version__
-from qkvsearch.cli.context import TYPED, CommandContext, fitting, spelled
+from qkvsearch.cli.context import TYPED, CommandContext, fitting, reason_of, spelled, to_stderr
 from qkvsearch.errors import QkvError, suggest
 from qkvsearch.terminal import in_one_line, printable
 
@@ -147,19 +147,19 @@ def main(args: list[str] | None = None) -> None:
         _show(error)
         code = error.exit_code
     except (click.Abort, KeyboardInterrupt):
-        click.echo("Stopped.", err=True)
+        to_stderr("Stopped.")
         code = 130
     except UnicodeEncodeError as error:
-        click.echo(in_one_line(f"Error: {error.object!r}: not valid UTF-8"), err=True)
+        to_stderr(in_one_line(f"Error: {error.object!r}: not valid UTF-8"))
         code = 1
     except OSError as error:
-        named = f"{error.filename}: " if error.filename else ""
-        click.echo(in_one_line(f"Error: {named}{error.strerror or error}"), err=True)
-        _abandon_stdout()
+        to_stderr(in_one_line(f"Error: {reason_of(error)}"))
         code = 1
     except MemoryError:
-        click.echo("Error: not enough memory", err=True)
+        to_stderr("Error: not enough memory")
         code = 1
+    if code:
+        _abandon_stdout()
     sys.exit(code if isinstance(code, int) else 0)
 
 
@@ -167,13 +167,13 @@ def _show(error: click.ClickException) -> None:
     """Show an error as Click does, with control characters escaped."""
     text = io.StringIO()
     error.show(text)
-    click.echo(fitting(printable(text.getvalue())), nl=False, err=True)
+    to_stderr(fitting(printable(text.getvalue().removesuffix("\n"))))
     if isinstance(error, click.NoSuchOption) and error.option_name in BEFORE_THE_COMMAND:
-        click.echo(f"It comes before the command: qkvsearch {error.option_name} …", err=True)
+        to_stderr(f"It comes before the command: qkvsearch {error.option_name} …")
 
 
 def _abandon_stdout() -> None:
-    """Prevent Python from writing the rest to a full disk again at exit."""
+    """Prevent Python from writing the rest to a full disk, or a closed stream, again at exit."""
     try:
         sys.stdout.flush()
     except OSError:

@@ -40,13 +40,13 @@ FILE = click.Path(path_type=str)  # a Path would change an address such as s3a:/
 
 def _parse_types(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> dict[str, str]:
     """Parse `NAME:TYPE`; a name may contain colons itself."""
-    from qkvsearch.tables.columns.facts import TYPES
+    from qkvsearch.tables.column_types import NAMES
 
     types: dict[str, str] = {}
     for text in texts:
         name, colon, type_ = text.rpartition(":")
-        if not colon or type_ not in TYPES:
-            raise click.BadParameter(f"{text!r}: write NAME:TYPE, TYPE one of {', '.join(TYPES)}")
+        if not colon or type_ not in NAMES:
+            raise click.BadParameter(f"{text!r}: write NAME:TYPE, TYPE one of {', '.join(NAMES)}")
         types[name] = type_
     return types
 

@@ -6,16 +6,18 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from qkvsearch.cli.columns import columns_of, event_options, file_options, item_columns, log_columns
-from qkvsearch.cli.context import NUMBER, TYPED, command, settings, wait_option
+from qkvsearch.cli.context import NUMBER, TYPED, command, reason_of, settings, wait_option
 from qkvsearch.cli.listing_table import cell_text, write_listing
 from qkvsearch.cli.render import Output, output_options
-from qkvsearch.errors import quantity
+from qkvsearch.errors import DataError, QkvError, quantity
 from qkvsearch.terminal import in_one_line
 
 if TYPE_CHECKING:
@@ -32,6 +34,17 @@ yes_option = click.option("--yes", is_flag=True, help="Do not ask for confirmati
 again_option = click.option(
     "--again", is_flag=True, help="Record the file even if its content is recorded already."
 )
+
+
+@contextmanager
+def _results_of_a_change() -> Iterator[None]:
+    """Say after an error that only the results could not be written: the change is made."""
+    try:
+        yield
+    except (OSError, DataError) as error:
+        reason = reason_of(error) if isinstance(error, OSError) else str(error)
+        message = f"the change is made, but its results could not be written: {reason}"
+        raise click.ClickException(message) from error
 
 
 def can_ask() -> bool:
@@ -93,7 +106,15 @@ def add(file: str | None, interactions: str | None, again: bool, **of_log: Any) 
             f"{quantity(done.n_items, 'item')}."
         )
     if interactions is not None:
-        recorded = engine.record_many(interactions, columns_of(**of_log, **of_files), again=again)
+        columns = columns_of(**of_log, **of_files)
+        try:
+            recorded = engine.record_many(interactions, columns, again=again)
+        except QkvError as error:
+            if file is None:
+                raise
+            raise QkvError(
+                f"the items are added, and no interaction is recorded: {error}"
+            ) from error
         run.notes(recorded.notes)
         run.message(f"Recorded {_summary(recorded)}.")
 
@@ -154,7 +175,8 @@ def remove(
     if output.is_requested:
         from qkvsearch.rank.listing import Listing
 
-        write_listing(Listing(done.gone, len(done.gone), ("id", "title")), "items", output)
+        with _results_of_a_change():
+            write_listing(Listing(done.gone, len(done.gone), ("id", "title")), "items", output)
 
 
 def _titles(done: Revision) -> str:
@@ -225,7 +247,8 @@ def record(
     run.notes(done.notes)
     run.message(f"{'Took back' if undo else 'Recorded'} {_summary(done)}.")
     if output.is_requested:
-        write_listing(done, "interactions", output)
+        with _results_of_a_change():
+            write_listing(done, "interactions", output)
 
 
 def _check_words(words: tuple[str, ...], undo: str | None, of_file: dict[str, Any]) -> None:
@@ -389,6 +412,9 @@ def forget(user: str, yes: bool, dry_run: bool) -> None:
     path = engine.workspace.path
     if dry_run or not yes:
         plan = engine.forget(user, dry_run=True)
+        if plan.notes:  # an earlier, interrupted call has deleted everything
+            run.notes(plan.notes)
+            return
         run.message(f"{path}: {_deleted(plan)} would be deleted for good.")
         if dry_run:
             return

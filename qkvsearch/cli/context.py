@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import errno
 import gc
 import os
 import re
@@ -136,7 +137,7 @@ class CommandContext:
         styles as letters.
         """
         if not self.quiet:
-            click.echo(table, err=True)
+            to_stderr(table)
 
     def notes(self, notes: Iterable[str]) -> None:
         """Print the notes of an answer, one per line."""
@@ -283,6 +284,22 @@ def _without_garbage_collection() -> Iterator[None]:
     finally:
         gc.freeze()
         gc.enable()
+
+
+def to_stderr(text: str) -> None:
+    """Print a line to stderr. Where that cannot be written, it is lost: a change that was made has
+    not failed for that.
+    """
+    with suppress(OSError):
+        click.echo(text, err=True)
+
+
+def reason_of(error: OSError) -> str:
+    """Return what the system could not do, and with which file."""
+    if error.errno == errno.EBADF and error.filename is None:
+        return "stdout is closed, and results cannot be written"
+    named = f"{error.filename}: " if error.filename else ""
+    return f"{named}{error.strerror or error}"
 
 
 def fitting(text: str) -> str:

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import click
 
-from qkvsearch.cli.context import command, settings
+from qkvsearch._utils.files import real_path
+from qkvsearch.cli.context import command, settings, to_stderr
 from qkvsearch.errors import need
 
 # The modules of the extra [web].
@@ -82,7 +83,7 @@ def serve(
     # Only a sample's users may be shown to everyone.
     example_user = "" if sample is None else str(engine.users.ids[0])
     engine.close()
-    name = sample or path.resolve().name
+    name = sample or real_path(path).name
     server_settings = Settings(
         workspace=path,
         name=name,
@@ -96,7 +97,7 @@ def serve(
     )
 
     def announce(address: str) -> None:
-        click.echo(f"Serving {name} at {address} (Ctrl-C stops).", err=True)
+        to_stderr(f"Serving {name} at {address} (Ctrl-C stops).")
         if sample is None:
             run.message(f"While it runs, only qkvsearch may change the files in {path}.")
 

@@ -33,8 +33,8 @@ from qkvsearch.rank.listing import (
 from qkvsearch.rank.loaded_build import LoadedBuild
 from qkvsearch.store import StoredCatalog
 from qkvsearch.tables.catalog_columns import StoredColumn
+from qkvsearch.tables.column_types import type_named
 from qkvsearch.tables.columns import NUMBERS, named, words_of
-from qkvsearch.tables.columns.facts import LIST_SEPARATOR
 from qkvsearch.tables.ids import Id, Ids, id_text
 from qkvsearch.where import Where
 
@@ -51,8 +51,6 @@ MAX_COLUMNS = 6
 # The items of the sample that is read first.
 SAMPLE_SIZE = 200
 ADDRESS = re.compile(r"\w+://|www\.|/|[^\s@]+@[^\s@]+\.")
-# The kinds of columns that are counted, the most informative first.
-KINDS = ("list", "text", "number", "date", "yes/no")
 # Words in the name of a date column that mean when an item appeared.
 APPEARED = set(
     "added arrived available created issued launched listed posted premiere premiered published "
@@ -182,18 +180,18 @@ class ItemRows(RowsById):
         for index, column in enumerate(catalog.catalog_columns):
             if column.stored in ("id", "title") or column.role in ("id", "title"):
                 continue
-            if column.type in ("list", "text") and _has_long_values(catalog, column):
+            if type_named(column.type).is_text and _has_long_values(catalog, column):
                 continue
             cells = catalog.values.cells(column.stored)
             counts = cells.counts(np.ones(len(cells.codes), dtype=bool))
             if len(counts) > 1 and _is_worth_counting(column, counts):
-                rank = KINDS.index(column.type), -sum(counts.values()), index
+                rank = type_named(column.type).facet_rank, -sum(counts.values()), index
                 ranked.append((rank, column.name))
         return [name for _, name in sorted(ranked)[:MAX_COLUMNS]]
 
     def address_columns(self) -> builtins.list[dict[str, str]]:
-        """Return the columns of web addresses: `name`, `type`, and `display`, "image" for the first
-        column of images, "link" for pages.
+        """Return the columns of web addresses: `name`, `type` and how pages show it, and `display`,
+        "image" for the first column of images, "link" for pages.
         """
         return address_columns(self.catalog)
 
@@ -276,7 +274,7 @@ def item_card(histories: Histories, position: int) -> dict[str, Any]:
 def _variants(catalog: StoredCatalog, position: int) -> dict[str, str]:
     """Return the numbers and dates of which an item has several, by a name for the card."""
     varying = [catalog.catalog_columns.stored_as(name) for name in catalog.varying]
-    columns = [column for column in varying if column.type in ("number", "date")]
+    columns = [column for column in varying if type_named(column.type).is_ordered]
     variants = catalog.variants([column.stored for column in columns])
     of_item = [cells for item, *cells in variants if item == position]
     listed = {}
@@ -348,7 +346,7 @@ def _has_long_values(catalog: StoredCatalog, column: StoredColumn) -> bool:
 
 
 def _values(column: StoredColumn, cell: Any) -> list[str]:
-    return str(cell).split(LIST_SEPARATOR) if column.type == "list" else [str(cell)]
+    return type_named(column.type).entries(cell)
 
 
 def _is_long(value: str) -> bool:
@@ -359,7 +357,7 @@ def _is_long(value: str) -> bool:
 def _is_worth_counting(column: StoredColumn, counts: Mapping[Any, int]) -> bool:
     if column.type == "number":
         return not NUMBERS & set(words_of(column.name))
-    if column.type not in ("list", "text"):
+    if not type_named(column.type).is_text:
         return True
     values: dict[str, int] = {}
     for cell, n in counts.items():

@@ -8,7 +8,7 @@ import numpy as np
 
 from qkvsearch.heads.stored_models import StoredModels
 from qkvsearch.store import StoredCatalog
-from qkvsearch.tables.columns.facts import text_read
+from qkvsearch.tables.column_types import text_read
 from qkvsearch.text.labelled import LabelledVectors
 from qkvsearch.text.text_encoder import item_pieces
 

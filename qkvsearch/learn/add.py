@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from qkvsearch._utils.callbacks import Progress, silent
+from qkvsearch._utils.limits import ROWS
 from qkvsearch.attention import exclusion_mask
 from qkvsearch.errors import QkvError, quantity
 from qkvsearch.heads.registry import each_component
 from qkvsearch.heads.stored_log import LogComponent
 from qkvsearch.learn.merge import merge_if_many
 from qkvsearch.store import BuildContents, Snapshot, Workspace
+from qkvsearch.tables.column_types import text_read
 from qkvsearch.tables.columns import Columns, check_column
-from qkvsearch.tables.columns.facts import text_read
 from qkvsearch.tables.ids import Id
 from qkvsearch.text.pretrained.encoding_cache import forget_texts
 from qkvsearch.where import Where
@@ -63,12 +64,12 @@ def add_items(
     from qkvsearch.tables.dataset import load
 
     columns = columns or Columns()
-    frame, report = load(source, "items", columns)
+    table, report = load(source, "items", columns, ROWS)
     for name in columns.ignore:
-        check_column(name, list(frame), report.file, "`ignore`")
+        check_column(name, list(table.columns), report.file, "`ignore`")
     progress = progress or silent
     with workspace.writing("add"), closing(workspace.open()) as build:
-        new_items = addition(build, frame, columns, report)
+        new_items = addition(build, table.frame(), columns, report)
         report.conclude(columns.strict)
         n_added = int((new_items.positions < 0).sum())
         n_items = build.facts["n_items"] + n_added

@@ -15,9 +15,10 @@ from qkvsearch.heads.stored_models import StoredModels
 from qkvsearch.store import Snapshot
 from qkvsearch.tables.catalog import ROW_NUMBERS, Catalog, item_texts, one_row_each, years_in
 from qkvsearch.tables.catalog_columns import OWN_NAMES, CatalogColumns
+from qkvsearch.tables.column_types import type_named
 from qkvsearch.tables.columns import Columns, check_column, find_column, require_column
-from qkvsearch.tables.columns.column_types import TypedColumn, typed
 from qkvsearch.tables.columns.facts import ColumnFacts
+from qkvsearch.tables.columns.inference import TypedColumn, typed
 from qkvsearch.tables.columns.numbers import stored_numbers
 from qkvsearch.tables.report import ReadReport
 
@@ -38,7 +39,7 @@ def addition(
     positions = np.array([row_of.get(i, -1) for i in ids.texts], dtype=np.int64)
     rows = pd.DataFrame({name: column.cells for name, column in cells.items()})
     for name, fact in facts.items():
-        if name != "id" and fact.type in ("number", "yes/no"):
+        if name != "id" and type_named(fact.type).is_numeric:
             rows[name] = stored_numbers(rows[name])
     searched = tuple(snapshot.facts["text_columns"])
     catalog = Catalog(ids, rows, searched, tuple(facts.values()), variants)

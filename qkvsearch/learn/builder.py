@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from qkvsearch._utils.callbacks import Progress, silent
+from qkvsearch._utils.files import real_path
 from qkvsearch._utils.version import __version__
 from qkvsearch.errors import QkvError
 from qkvsearch.heads.answerability import FACT as ANSWERABILITY
@@ -83,7 +84,7 @@ def build_workspace(
     if next_item:
         _check_next_item(dataset)
     if encoder not in CHOICES:  # a folder, absolute so that it is found from anywhere
-        encoder = str(Path(encoder).resolve())
+        encoder = str(real_path(Path(encoder)))
     progress = progress or silent
     with workspace.writing("build"):
         previous = workspace.current_facts()

@@ -19,6 +19,7 @@ from qkvsearch.learn.add import REVISED
 from qkvsearch.learn.merge import merged_contents
 from qkvsearch.store import BuildContents, CatalogRows, Workspace
 from qkvsearch.store.catalog.file import CATALOG
+from qkvsearch.store.root import Erasure
 from qkvsearch.store.segments import BUILDS_FOLDER, MANIFEST, Segment
 from qkvsearch.tables.ids import Id, Ids, id_text
 from qkvsearch.tables.interactions import Interactions
@@ -30,6 +31,7 @@ LEARNED = (
     "All counts are without the user. Embeddings of items, and what else was learned with these "
     "interactions, stay until `learn` fits them again."
 )
+FINISHED = "An earlier `forget` of this user had been interrupted; it is finished now."
 
 
 @dataclass(frozen=True)
@@ -54,13 +56,16 @@ def forget_user(
     nothing. Raises `UnknownIdError`.
     """
     progress = progress or silent
-    with workspace.writing("forget"):
+    unfinished = workspace.unfinished_erasure()
+    with workspace.writing("forget"):  # which finishes it
         with closing(workspace.open()) as build:
             models = StoredModels(build)
             row = build.catalog.users.position(user)
             is_known = row is not None or build.records.has(user)
             # After a killed run or a build from other files only previous builds have the user.
             if not (is_known or _is_in_folders(workspace, user)):
+                if unfinished is not None and unfinished.user == id_text(user):
+                    return Forgotten(0, 0, 0, [FINISHED])
                 raise build.catalog.users.unknown(user)
             # The current build is deleted as well if its log has the user.
             n_builds = len(workspace.builds()) - (0 if row is not None else 1)
@@ -68,14 +73,46 @@ def forget_user(
             if dry_run:
                 n_records = build.records.page(user, 0, 0)[1]
                 return Forgotten(len(models.history(row)), n_records, n_builds, [])
+            contents = None
             if row is not None:
                 contents, n_interactions = _without(models, row, progress)
-                workspace.publish(contents, "forget")
             plain_id = id_text(user, build.catalog.are_whole("users"))
-            n_records = workspace.records.forget(plain_id, fold=build.catalog.fold_ids)
-        workspace.drop_builds(even_in_use=True)
+            n_records = _publish(workspace, contents, plain_id, fold=build.catalog.fold_ids)
+        # Now our own build is closed, and its folder can be removed on every system.
         notes = [LEARNED] if n_interactions else []
-        return Forgotten(n_interactions, n_records, n_builds, [*notes, *_left(workspace, user)])
+        notes += [*_finished(workspace), *_left(workspace, user)]
+        return Forgotten(n_interactions, n_records, n_builds, notes)
+
+
+def _publish(workspace: Workspace, contents: BuildContents | None, user: str, *, fold: bool) -> int:
+    """Erase a user from the list of builds and from the records. Return the number of records.
+
+    contents: of a build without the user, None where the current one has none of them. The new root
+    is written while nobody else can record, and before the records are deleted. An error up to then
+    changes nothing. After it the root says what is still to be deleted. If we are killed or cannot
+    delete, the next writer does it (`Workspace.finish_erasing`).
+    """
+    is_published = False
+    try:
+        with workspace.records.forgetting(user, fold=fold) as (n_records, last):
+            erasure = Erasure(user, fold, last)
+            if contents is None:
+                workspace.keep_current_only(erasure)
+            else:
+                workspace.publish(contents, "forget", erasure=erasure)
+            is_published = True
+    except (OSError, QkvError):
+        if not is_published:
+            raise
+    return n_records
+
+
+def _finished(workspace: Workspace) -> Iterator[str]:
+    """Delete what is to be deleted; yield a note where that fails, as the user is erased."""
+    try:
+        workspace.finish_erasing()
+    except (OSError, QkvError) as error:
+        yield f"Not all deleted rows are out of the files yet; the next change goes on: {error}"
 
 
 def _left(workspace: Workspace, user: Id) -> Iterator[str]:

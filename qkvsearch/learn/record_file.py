@@ -21,9 +21,9 @@ from qkvsearch.tables.times import UNKNOWN_TIME
 if TYPE_CHECKING:
     from qkvsearch.tables.columns import Columns
     from qkvsearch.tables.dataset import Source
-    from qkvsearch.tables.files.encoded import EncodedTable
     from qkvsearch.tables.log import LogRows
     from qkvsearch.tables.report import ReadReport
+    from qkvsearch.tables.table import Table
 
 
 def record_file(
@@ -36,7 +36,7 @@ def record_file(
     is recorded already.
     """
     from qkvsearch.tables.columns import Columns, check_column
-    from qkvsearch.tables.dataset import load_encoded
+    from qkvsearch.tables.dataset import load
     from qkvsearch.tables.log import rows_from_table
 
     columns = columns or Columns()
@@ -46,7 +46,7 @@ def record_file(
         # A frame has columns, whatever the lines of the build's file had.
         options = {"ignore": options.get("ignore", ())}
     chosen = columns.with_options(options)
-    table, report = load_encoded(source, "interactions", chosen)
+    table, report = load(source, "interactions", chosen)
     for name in columns.ignore:
         check_column(name, list(table.columns), report.file, "`ignore`")
     chosen = _columns_of_build(recording, chosen, chosen.not_ignored(table.columns), report.file)
@@ -63,7 +63,7 @@ def record_file(
     return recording.write(records, notes, content=content, again=again, file=report.file)
 
 
-def content_hash(table: EncodedTable) -> str:
+def content_hash(table: Table) -> str:
     """Return a hash of the names and the cells of all columns."""
     digest = xxhash.xxh3_128()
     for name, column in table.columns.items():

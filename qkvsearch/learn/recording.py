@@ -124,7 +124,8 @@ class Recording:
         listing = self.listed(rows, notes)  # before the write: nothing can fail after it
         learned = histories.models.snapshot.records.learned
         origin = Origin(self.client, **of_file)
-        records = self.workspace.records.append(rows, origin, last_time, learned)
+        database = self.workspace.writable_records()
+        records = database.append(rows, origin, last_time, learned)
         return _in_batch(listing, records[0].batch)
 
     def undo(self, batch: int | None = None) -> Listing:
@@ -136,7 +137,7 @@ class Recording:
         with closing(self.workspace.open()) as current:
             learned = current.records.learned
         client = self.client if batch is None or self.over_http else None
-        records = self.workspace.records.undo(learned, client, batch)
+        records = self.workspace.writable_records().undo(learned, client, batch)
         if not records:
             raise UnknownIdError(self._nothing_to_undo(batch))
         listing = self.listed([NewRecord(*record[1:6]) for record in records])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -51,12 +51,15 @@ def repair(workspace: Workspace, progress: Progress | None = None) -> Repaired:
     """
     done, progress = Repaired(), progress or silent
     with workspace.writing("repair"):
-        records = repair_records(workspace.path)
+        records = repair_records(workspace.records)
         if records.changed and records.lost == 0:
             done.notes.append(str(records))
         elif records.changed:
             done.lost.append(str(records))
         root = _root(workspace, done)
+        if root.erasure is not None:
+            workspace.finish_erasing()
+            root = replace(root, erasure=None)
         entry = next(_readable(workspace, root), None)
         if entry is None:
             raise WorkspaceError(

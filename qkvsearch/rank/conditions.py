@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -16,10 +15,10 @@ from qkvsearch.heads.stored_models import StoredModels
 from qkvsearch.rank.query_language import Clause, is_sign
 from qkvsearch.store import StoredCatalog
 from qkvsearch.tables.catalog_columns import StoredColumn
-from qkvsearch.tables.columns.facts import LIST_SEPARATOR, NO, YES
+from qkvsearch.tables.column_types import type_named
+from qkvsearch.tables.column_types.number import COMPARISONS, NumberType
 from qkvsearch.tables.ids import id_text
 from qkvsearch.text.analysis import HAS_CJK, MAX_CACHED_TEXT, Analyzer, resolve_code
-from qkvsearch.where.mismatch import NOUNS
 
 
 @dataclass(frozen=True)
@@ -103,9 +102,10 @@ class _ConditionReader:
         if not clause.field or not clause.text.startswith(tuple(COMPARISONS)):
             return ""
         column = self._column(clause)
-        if column.type == "number":
+        column_type = type_named(column.type)
+        if isinstance(column_type, NumberType):
             return ""
-        return f": column {column.name!r} is {NOUNS[column.type]}, and only numbers are compared"
+        return f": column {column.name!r} is {column_type.noun}, and only numbers are compared"
 
     @property
     def _searched(self) -> list[str]:
@@ -155,23 +155,21 @@ class _ConditionReader:
 
 def _cell_test(clause: Clause, column: StoredColumn, analyzer: Analyzer) -> Callable[[Any], bool]:
     """Return the test of whether a cell matches a clause, by the type of its column."""
-    text = fold(clause.text)
     is_prefix = clause.kind == "prefix"
-    if column.type == "yes/no":
-        return lambda cell: text in (YES if cell else NO)
-    if column.type == "number" and not is_prefix:
-        return _number_test(clause.text)
-    if column.type in ("date", "number") or column.role == "id":
-        # A year matches all its days; an id must be complete.
-        length = len(text) if is_prefix or column.type == "date" else None
+    column_type = type_named(column.type)
+    test = column_type.test(clause.text, is_prefix)
+    if test is not None:
+        return test
+    text = fold(clause.text)
+    if column.role == "id":  # an id must be complete
+        length = len(text) if is_prefix else None
         return lambda cell: fold(id_text(cell))[:length] == text
     words = _terms(clause.text, analyzer)
 
-    def has_text(entry: Any) -> bool:
-        return _entry_has(str(entry), words, text, is_prefix, analyzer)
+    def has_text(cell: Any) -> bool:
+        entries = column_type.entries(cell)
+        return any(_entry_has(entry, words, text, is_prefix, analyzer) for entry in entries)
 
-    if column.type == "list":
-        return lambda cell: any(map(has_text, str(cell).split(LIST_SEPARATOR)))
     return has_text
 
 
@@ -203,20 +201,3 @@ def _terms(entry: str, analyzer: Analyzer) -> tuple[str, ...]:
 @lru_cache(maxsize=1 << 15)
 def _cached_terms(entry: str, analyzer: Analyzer) -> tuple[str, ...]:
     return tuple(token.term for token in analyzer.tokens(entry))
-
-
-COMPARISONS = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
-
-
-def _number_test(text: str) -> Callable[[Any], bool]:
-    """Return the test for a number, for a range as `1990..1999`, or for `>=1990`."""
-    sign = next((sign for sign in COMPARISONS if text.startswith(sign)), "")
-    low, dots, high = text.removeprefix(sign).partition("..")
-    try:
-        minimum = float(low) if low else -np.inf
-        maximum = (float(high) if high else np.inf) if dots else minimum
-    except ValueError:
-        return lambda cell: False
-    if sign:
-        return lambda cell: bool(COMPARISONS[sign](cell, minimum))
-    return lambda cell: minimum <= cell <= maximum

@@ -11,6 +11,7 @@ import numpy as np
 
 from qkvsearch.store import StoredCatalog
 from qkvsearch.tables.catalog_columns import StoredColumn
+from qkvsearch.tables.column_types import type_named
 from qkvsearch.tables.columns import words_of
 from qkvsearch.tables.columns.facts import CELL_WORDS, CURRENCY_SYMBOLS
 
@@ -40,7 +41,7 @@ def unit_of(catalog: StoredCatalog, column: StoredColumn) -> str:
     """Return the unit of a column of numbers: "seconds", "minutes" or "hours" by its name, or the
     currency that its name says or nearly all of its cells had, as a code or a sign; otherwise "".
     """
-    if column.type != "number":
+    if type_named(column.type).shown_as != "number":
         return ""
     facts = {fact.get("stored") or fact["name"]: fact for fact in catalog.facts.get("columns", ())}
     fact = facts.get(column.stored, {})
@@ -80,8 +81,8 @@ def _currency(name: str, changed: Mapping[str, int], n_filled: int) -> str:
 
 
 def address_columns(catalog: StoredCatalog) -> list[dict[str, Any]]:
-    """Return the columns of web addresses, as far as a sample tells: `name`, `type`, and `display`,
-    "image" or "link". Only the first column of images is returned.
+    """Return the columns of web addresses, as far as a sample tells: `name`, what a page needs to
+    know of the type, and `display`, "image" or "link". Only the first one of images is returned.
     """
     n_items = len(catalog.rows)
     rows = np.unique(np.linspace(0, n_items - 1, min(n_items, SAMPLE_SIZE)).astype(np.int64))
@@ -96,7 +97,8 @@ def address_columns(catalog: StoredCatalog) -> list[dict[str, Any]]:
         is_image = bool(IMAGES & set(words_of(column.name))) or all(map(_is_image, filled))
         display = "image" if is_image else "link"
         if not is_image or all(other["display"] != display for other in displayed):
-            displayed.append({"name": column.name, "type": "text", "display": display})
+            facts = type_named(column.type).for_pages()
+            displayed.append({"name": column.name, **facts, "display": display})
     return displayed
 
 

@@ -15,8 +15,7 @@ from qkvsearch.rank.ranking import Ranking
 from qkvsearch.rank.reasons import BECAUSE, KINDS, TOGETHER_WITH, KindsOfItems, Reason
 from qkvsearch.scores.components import OTHERS, Components, ScoreComponent
 from qkvsearch.store import StoredCatalog
-from qkvsearch.tables.catalog_columns import StoredColumn
-from qkvsearch.tables.columns.facts import LIST_SEPARATOR
+from qkvsearch.tables.column_types import type_named
 
 # A longer text describes an item; it is not the name of a kind.
 MAX_KIND_LENGTH = 40
@@ -140,22 +139,14 @@ def item_kinds(catalog: StoredCatalog, positions: Sequence[int] | np.ndarray) ->
     columns = [
         column
         for column in catalog.catalog_columns
-        if column.type in ("list", "text") and column.stored not in ("id", "title")
+        if type_named(column.type).is_text and column.stored not in ("id", "title")
     ]
     kinds_of_items = []
     for row in catalog.cells(positions, [column.stored for column in columns]):
         texts: list[str] = []
         for column, cell in zip(columns, row, strict=True):
-            texts += _texts_of(column, cell)
+            if cell is not None:
+                texts += type_named(column.type).entries(cell)
         kinds = [text for text in texts if 0 < len(text) <= MAX_KIND_LENGTH]
         kinds_of_items.append(list(dict.fromkeys(kinds)))
     return kinds_of_items
-
-
-def _texts_of(column: StoredColumn, cell: Any) -> list[str]:
-    """Return the entries of a list, or the text of another cell; nothing for an empty cell."""
-    if cell is None:
-        return []
-    if column.type == "list":
-        return str(cell).split(LIST_SEPARATOR)
-    return [str(cell)]

@@ -13,6 +13,7 @@ from qkvsearch.errors import Count
 from qkvsearch.rank.expansion import MAX_EXPANSION, with_changes
 from qkvsearch.rank.query import MAX_SYNONYM_WORDS, Query, QueryReader
 from qkvsearch.rank.query_language import MAX_OPERATORS
+from qkvsearch.tables.column_types import type_named
 from qkvsearch.text.analysis import HAS_CJK
 
 NO_TEXTS = (
@@ -56,7 +57,7 @@ def _unsearched(unknown: Sequence[str], reader: QueryReader) -> dict[str, str]:
     columns = [
         column
         for column in reader.catalog.catalog_columns
-        if column.type in ("text", "list") and column.stored not in (*searched, "id")
+        if type_named(column.type).is_text and column.stored not in (*searched, "id")
     ]
     for word in unknown:
         form = fold(word)

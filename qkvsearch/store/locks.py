@@ -4,6 +4,7 @@ The operating system releases a lock when its process ends, so no lock is left b
 forked child inherits no writer's lock, since it would keep it after the end of its parent.
 """
 
+import errno
 import json
 import os
 import sys
@@ -16,25 +17,30 @@ from typing import IO, Any
 from weakref import WeakSet
 
 from qkvsearch._utils.deadline import check_deadline
+from qkvsearch._utils.files import is_on_disk, real_path
 from qkvsearch._utils.forks import in_child
-from qkvsearch.errors import BusyError, DamagedError, WorkspaceError
+from qkvsearch.errors import BusyError, DamagedError, WorkspaceError, duration
 from qkvsearch.store.checksums import file_status
 
 if sys.platform == "win32":
     import portalocker as system
 
     REFUSED: tuple[type[Exception], ...] = (system.LockException, OSError)
+    HELD: type[Exception] = system.AlreadyLocked
     take = system.lock
 else:
     import fcntl as system
 
     REFUSED = (OSError,)
+    HELD = BlockingIOError
     take = system.flock
 
 WRITER = "writer.lock"
 # In seconds: the pause between two attempts to get a lock, and the wait before a message says who
 # has it.
 PAUSE, MOMENT = 0.05, 1.0
+# How many seconds a reader waits for a program that has locked the manifest of a build.
+READERS_WAIT = 5.0
 # The open lock files by the workspaces and the threads of this process that may write them. A file
 # that is closed counts no more: a thread was interrupted before it could remove it.
 _writing: dict[tuple[str, int], IO[Any]] = {}
@@ -61,7 +67,7 @@ def writer_lock(
     try:
         workspace.mkdir(0o700, parents=True, exist_ok=True)
     except OSError as error:
-        raise WorkspaceError(f"{workspace}: cannot write: {error.strerror}") from None
+        raise WorkspaceError(f"{workspace}: cannot write: {error.strerror or error}") from None
     key = _writer(workspace)
     with exclusive(workspace / WRITER, command, wait, notify) as file:
         try:
@@ -78,7 +84,7 @@ def is_writing(workspace: Path) -> bool:
 
 
 def _writer(workspace: Path) -> tuple[str, int]:
-    return str(workspace.resolve()), threading.get_ident()
+    return str(real_path(workspace)), threading.get_ident()
 
 
 @contextmanager
@@ -94,11 +100,13 @@ def exclusive(
     `WorkspaceError`, and `BusyError` for a file that others hold.
     """
     try:
+        if not is_on_disk(path):
+            raise OSError(errno.EINVAL, "it is a folder, a pipe or a device; remove it")
         # A link is an error: it may lead anywhere.
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0)
         file = os.fdopen(os.open(path, flags, mode), "a+", encoding="utf-8")
     except OSError as error:
-        raise WorkspaceError(f"{path}: cannot write: {error.strerror}") from None
+        raise WorkspaceError(f"{path}: cannot write: {error.strerror or error}") from None
     with file:
         _lock_files.add(file)
         _wait_for(file, path, wait, notify)
@@ -122,8 +130,8 @@ def _wait_for(
             raise WorkspaceError(f"{path}: this file system has no locks; use a local folder")
     elif not is_free(file, wait - MOMENT):
         raise BusyError(
-            f"{path.parent}: {_owner(path)} is writing here, and did not end within {wait:g} "
-            "seconds (`wait`); try again later"
+            f"{path.parent}: {_owner(path)} is writing here, and did not end within "
+            f"{duration(wait)} (`wait`); try again later"
         )
 
 
@@ -139,11 +147,40 @@ def is_free(file: IO[Any], seconds: float, *, shared: bool = False) -> bool:
 
 
 def hold_build(manifest: Path) -> IO[Any]:
-    """Return the open manifest of a build. Nobody removes the build while the file is open."""
+    """Return the open manifest of a build. Nobody removes the build while the file is open.
+
+    `is_in_use` locks it for a moment. Raises `BusyError` where another program keeps it locked.
+    """
     file_status(manifest)  # opening a pipe would wait for a writer
     file = manifest.open("rb")
-    lock(file, shared=True)  # `is_in_use` has it for a moment
+    try:
+        end = time.monotonic() + READERS_WAIT
+        while _is_held(file):
+            check_deadline()
+            if time.monotonic() >= end:
+                raise BusyError(
+                    f"{manifest}: another program has locked this file, and the build cannot be "
+                    "read; end that program, or try again later"
+                )
+            time.sleep(PAUSE)
+    except BaseException:
+        file.close()
+        raise
     return file
+
+
+def _is_held(file: IO[Any]) -> bool:
+    """Return whether somebody has locked a file against readers, and lock it as one otherwise.
+
+    A file system without locks locks nothing, and nobody else has a lock there.
+    """
+    try:
+        take(file, system.LOCK_SH | system.LOCK_NB)
+    except HELD:
+        return True
+    except REFUSED:
+        return False
+    return False
 
 
 def is_in_use(manifest: Path) -> bool:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import xxhash
 
+from qkvsearch._utils.files import real_path
 from qkvsearch.errors import QkvError, WorkspaceError
 from qkvsearch.store.checksums import read_checksummed
 from qkvsearch.store.segments import BUILDS_FOLDER, MANIFEST
@@ -133,5 +134,5 @@ def _owned(prefix: str, workspace: Path) -> str:
     """Return the prefix of collections written by this workspace on this machine and path, so that
     a copy of the workspace drops none of the original's.
     """
-    owner = xxhash.xxh32_hexdigest(f"{node()}:{workspace.resolve()}".encode())
+    owner = xxhash.xxh32_hexdigest(f"{node()}:{real_path(workspace)}".encode())
     return f"{prefix}{owner}_"

@@ -38,11 +38,28 @@ class BuildEntry:
 
 
 @dataclass(frozen=True)
+class Erasure:
+    """A user whom no listed build has any more. Their records, and the folders of builds that are
+    not listed, are still to be deleted.
+
+    user: the text of the id. fold: whether ids that differ only in case are the same. last: the
+    number of the last record at that time. What is recorded of the user later stays.
+    """
+
+    user: str
+    fold: bool
+    last: int
+
+
+@dataclass(frozen=True)
 class Root:
-    """All builds, the oldest first, and the name of the current one."""
+    """All builds, the oldest first, and the name of the current one. erasure: what a `forget` that
+    has published its build has still to do.
+    """
 
     builds: Sequence[BuildEntry]
     current: str
+    erasure: Erasure | None = None
 
     @property
     def next_number(self) -> int:
@@ -87,12 +104,15 @@ def write_root(workspace: Path, root: Root) -> None:
     """Replace the list of builds and the current one: the rename of the root file is the commit."""
     builds = [asdict(build) for build in root.builds]
     content = {"format": FORMAT_VERSION, "current": root.current, "builds": builds}
+    if root.erasure is not None:
+        content["erasure"] = asdict(root.erasure)
     write_checksummed(workspace / ROOT, content)
 
 
 def _root(content: Any) -> Root:
     builds = [BuildEntry(**entry) for entry in content["builds"]]
-    root = Root(builds, content["current"])
+    erasure = Erasure(**content["erasure"]) if "erasure" in content else None
+    root = Root(builds, content["current"], erasure)
     if root.find(root.current) is None:
         raise LookupError(root.current)
     for build in builds:

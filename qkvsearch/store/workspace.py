@@ -24,8 +24,17 @@ from qkvsearch.store.catalog.file import CATALOG, write_catalog
 from qkvsearch.store.checksums import read_checksummed, write_checksummed
 from qkvsearch.store.locks import is_in_use, writer_lock
 from qkvsearch.store.records import RecordsDatabase
+from qkvsearch.store.records.record_rows import is_user
 from qkvsearch.store.remote_collections import collections_of, drop_keys, write_keys
-from qkvsearch.store.root import ROOT, BuildEntry, Root, read_root, root_state, write_root
+from qkvsearch.store.root import (
+    ROOT,
+    BuildEntry,
+    Erasure,
+    Root,
+    read_root,
+    root_state,
+    write_root,
+)
 from qkvsearch.store.segments import (
     BUILD_NAME,
     BUILDS_FOLDER,
@@ -99,6 +108,7 @@ class Workspace:
         with writer_lock(self.path, command, self.wait, self.notify) as is_first:
             if is_first and command != "repair":
                 read_root(self.path)  # a damaged root fails now, not after hours of work
+                self.finish_erasing()
             yield
 
     def publish(
@@ -107,9 +117,10 @@ class Workspace:
         command: str,
         *,
         instead_of: str = "",
+        erasure: Erasure | None = None,
     ) -> BuildEntry:
         """Write a build to a new folder and make it current. It is added to the list of builds, or
-        replaces the build `instead_of`.
+        replaces the build `instead_of`. With an `erasure` it replaces all builds.
 
         A crash at any point leaves the previous build current. A caller that derives `contents`
         from a build must hold `writing` from before it reads that build. Raises `WorkspaceError`
@@ -131,7 +142,9 @@ class Workspace:
                 )
                 entry = self._written(folder, entry, contents)
                 builds = [build for build in root.builds if build is not instead]
-                write_root(self.path, _within_limits(Root([*builds, entry], entry.name)))
+                if erasure is not None:
+                    builds = []
+                write_root(self.path, _within_limits(Root([*builds, entry], entry.name, erasure)))
             self._clean()
         return entry
 
@@ -269,9 +282,9 @@ class Workspace:
             self.replace_root(replace(root, current=entry.name))
         return entry
 
-    def drop_builds(self, *, even_in_use: bool = False, but: Iterable[str] = ()) -> int:
+    def drop_builds(self, *, but: Iterable[str] = ()) -> int:
         """Remove all builds except the current one and those named in `but`, and return how many
-        were removed. Builds that readers have open lose their folder only with `even_in_use`.
+        were removed. Builds that readers have open keep their folder until a later writer.
         """
         with self.writing("compact"):
             root = read_root(self.path)
@@ -279,8 +292,45 @@ class Workspace:
             names = {root.current, *but}
             builds = [build for build in root.builds if build.name in names]
             self.replace_root(Root(builds, root.current))
-            self._clean(even_in_use)
+            self._clean()
             return len(root.builds) - len(builds)
+
+    def keep_current_only(self, erasure: Erasure) -> None:
+        """Take all builds but the current one from the list, and note what is to be deleted."""
+        root = read_root(self.path)
+        assert root is not None
+        self.replace_root(Root([root.current_build], root.current, erasure))
+
+    def unfinished_erasure(self) -> Erasure | None:
+        """Return what a `forget` that was killed has still to delete, if anything."""
+        root = read_root(self.path)
+        return None if root is None else root.erasure
+
+    def finish_erasing(self) -> None:
+        """Delete what a `forget` has still to delete, which may have been killed: the records of
+        the user, and the folders of builds that are not listed, even if readers have them open.
+        Requires `writing`. Raises `WorkspaceError`; a later call goes on.
+        """
+        root = read_root(self.path)
+        if root is None or root.erasure is None:
+            return
+        erased = root.erasure
+        self.records.forget(erased.user, fold=erased.fold, last=erased.last)
+        self._clean(even_in_use=True)
+        self.replace_root(replace(root, erasure=None))  # the id is in no file now
+
+    def writable_records(self) -> RecordsDatabase:
+        """Return the records for a change that may come beside a writer of builds. First delete
+        those of a user whom a killed `forget` has left there. Raises `WorkspaceError`.
+        """
+        records, erased = self.records, self.unfinished_erasure()
+        if erased is not None:
+            of_user = (
+                f"SELECT 1 FROM recorded WHERE {is_user(erased.fold)} AND number <= ?2 LIMIT 1"
+            )
+            if records.rows(of_user, erased.user, erased.last):
+                records.forget(erased.user, fold=erased.fold, last=erased.last)
+        return records
 
     def replace_root(self, root: Root) -> None:
         """Write the root, or say that it cannot be written. Raises `WorkspaceError`."""
@@ -366,7 +416,7 @@ def _within_limits(root: Root) -> Root:
     bases = list(dict.fromkeys([root.current_build.base, *(b.base for b in reversed(root.builds))]))
     builds = [build for build in root.builds if build.base in bases[:MAX_BASES]]
     names = {build.name for build in builds[-MAX_BUILDS:]} | {root.current}
-    return Root([build for build in builds if build.name in names], root.current)
+    return replace(root, builds=[build for build in builds if build.name in names])
 
 
 def _below(base: Snapshot | None) -> list[tuple[str, str]]:

@@ -11,12 +11,12 @@ import pandas as pd
 
 from qkvsearch.errors import DataError, listed_names, quantity, suggest
 from qkvsearch.tables.catalog_columns import OWN_NAMES, TRUTH_VALUES
+from qkvsearch.tables.column_types import NAMES, text_read, type_named
 from qkvsearch.tables.columns import Columns, check_column
 from qkvsearch.tables.columns.choice import CatalogChoice, choose_catalog_columns, users_column
-from qkvsearch.tables.columns.column_types import TypedColumn, typed
-from qkvsearch.tables.columns.facts import LIST_SEPARATOR, TYPES, ColumnFacts, ColumnType, text_read
+from qkvsearch.tables.columns.facts import LIST_SEPARATOR, ColumnFacts
+from qkvsearch.tables.columns.inference import TypedColumn, typed
 from qkvsearch.tables.columns.searched import why_unsearched
-from qkvsearch.tables.files.encoded import EncodedTable
 from qkvsearch.tables.ids import (
     UNUSABLE_REASON,
     Ids,
@@ -26,6 +26,7 @@ from qkvsearch.tables.ids import (
     one_case,
 )
 from qkvsearch.tables.report import FILE_ROWS, ReadReport
+from qkvsearch.tables.table import Table
 from qkvsearch.terminal import shorten
 
 # What spreadsheets write where a formula failed, such as an id that begins with "=" or "-".
@@ -89,7 +90,7 @@ class ItemTexts:
 
 
 def catalog_from_frame(
-    frame: pd.DataFrame, columns: Columns, report: ReadReport, log: EncodedTable | None = None
+    frame: pd.DataFrame, columns: Columns, report: ReadReport, log: Table | None = None
 ) -> Catalog:
     """Make a catalog of rows of text, each column as its type.
 
@@ -124,7 +125,7 @@ def catalog_of_ids(ids: Ids) -> Catalog:
 
 
 def item_texts(
-    frame: pd.DataFrame, columns: Columns, report: ReadReport, log: EncodedTable | None = None
+    frame: pd.DataFrame, columns: Columns, report: ReadReport, log: Table | None = None
 ) -> ItemTexts:
     """Choose the columns and return the rows of items.
 
@@ -205,7 +206,7 @@ def _searched(
     """
     lengths, others = {}, []
     for name, column in columns.items():
-        if name in ("id", "title") or column.type not in ("text", "list"):
+        if name in ("id", "title") or not type_named(column.type).is_text:
             continue
         if reason := why_unsearched(column.cells):
             others.append(f"{spelled[name]} ({reason})")
@@ -281,16 +282,16 @@ def _notes_on_names(items: ItemTexts) -> list[str]:
 # --- the types of the columns ---
 
 
-def _requested_types(columns: Columns, items: ItemTexts, file: str) -> dict[str, ColumnType]:
+def _requested_types(columns: Columns, items: ItemTexts, file: str) -> dict[str, str]:
     """Return the types that the caller names, by the names in `items`. Raises `DataError`."""
     stored = {name: column for column, name in items.spelled.items()}
-    types: dict[str, ColumnType] = {}
+    types: dict[str, str] = {}
     for column, type_ in columns.types.items():
         name = stored[check_column(column, list(stored), file, "`types`")]
-        if type_ not in TYPES:
+        if type_ not in NAMES:
             raise DataError(
-                f"`types`: {column} is {type_!r}{suggest(type_, list(TYPES))} "
-                f"(types: {', '.join(TYPES)})"
+                f"`types`: {column} is {type_!r}{suggest(type_, list(NAMES))} "
+                f"(types: {', '.join(NAMES)})"
             )
         if name in ("id", "title") and type_ != "text":
             raise DataError(f"{file}: column {column!r} is the {name}, which is text (`types`)")
@@ -298,9 +299,7 @@ def _requested_types(columns: Columns, items: ItemTexts, file: str) -> dict[str,
     return types
 
 
-def _typed(
-    items: ItemTexts, name: str, requested: ColumnType | None, report: ReadReport
-) -> TypedColumn:
+def _typed(items: ItemTexts, name: str, requested: str | None, report: ReadReport) -> TypedColumn:
     """Convert a column; emptied cells are noted. Raises `DataError` where all are emptied."""
     texts = items.frame[name]
     if name == "id":
@@ -327,7 +326,7 @@ def _add_year(frame: pd.DataFrame, facts: list[ColumnFacts]) -> None:
         return
     for fact in facts[2:]:
         cells = frame[fact.stored or fact.name].astype(str).str[:4]
-        if fact.type in ("number", "date") and 2 * (cells == years).sum() > len(years):
+        if type_named(fact.type).is_ordered and 2 * (cells == years).sum() > len(years):
             return
     frame.insert(2, "year", years.astype("Int64"))
     column = TypedColumn("number", frame["year"])
@@ -374,7 +373,7 @@ def combine(ids: pd.Series, columns: Mapping[str, TypedColumn], report: ReadRepo
         differing = n_different.index[n_different > 1]
         if not len(differing):
             pass
-        elif column.type not in ("text", "list"):
+        elif not type_named(column.type).is_text:
             single[differing] = cells.groupby(owners).min()[differing]
             several[name], varying[name] = column.cells, differing
         elif name != "title" and (column.type == "list" or cells.str.len().max() <= MAX_LENGTH):

@@ -57,7 +57,7 @@ class StoredColumn:
     """A column of a stored catalog.
 
     name: in the owner's file. stored, sql_type: in the table of items. role, type: as in
-    `data.columns.facts.ColumnFacts`.
+    `tables.columns.facts.ColumnFacts`.
     """
 
     name: str

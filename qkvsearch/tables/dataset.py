@@ -18,7 +18,6 @@ from qkvsearch.tables.catalog import Catalog, catalog_from_frame, catalog_of_ids
 from qkvsearch.tables.columns import Columns, check_column, find_column, named
 from qkvsearch.tables.columns.choice import LOG_TYPES
 from qkvsearch.tables.columns.facts import ColumnFacts
-from qkvsearch.tables.files.encoded import EncodedTable, TableEncoder, different_rows, encoded
 from qkvsearch.tables.files.frames import (
     as_text,
     check_width,
@@ -31,11 +30,13 @@ from qkvsearch.tables.interactions import Interactions
 from qkvsearch.tables.layouts import LINES, in_rows, rows_of_objects
 from qkvsearch.tables.log import interactions_from_table
 from qkvsearch.tables.report import ReadReport
+from qkvsearch.tables.table import Table, TableEncoder, different_rows
 
-Table: TypeAlias = tuple[pd.DataFrame, ReadReport]
+# A table with the report on how it was read.
+ReadTable: TypeAlias = tuple[Table, ReadReport]
 # Files and frames of a list are read as one table.
 File: TypeAlias = "str | Path | pd.DataFrame"
-Source: TypeAlias = "File | list[File] | tuple[File, ...] | Table | tuple[EncodedTable, ReadReport]"
+Source: TypeAlias = "File | list[File] | tuple[File, ...]"
 # Rows of a log that are looked at for a column with the titles of its items.
 SAMPLE_ROWS = 100_000
 
@@ -90,41 +91,44 @@ def read_dataset(
     With interactions alone, the items have the titles that the log names, or else their ids.
     """
     columns = columns or Columns()
-    catalog, log = None, None
-    reports: list[ReadReport] = []
     if interactions is None:
         columns.refuse([*LOG_TYPES], "interactions")
     if items is None and interactions is None:
         raise DataError("nothing to build from: give a source, `items` or `interactions`")
-    table = None
-    names: list[str] = []
-    if interactions is not None:
-        table, log_report = load_encoded(interactions, "interactions", columns)
-        names.extend(table.columns)
-    if items is not None:
-        frame, report = load(items, "items", columns)
-        names.extend(frame.columns)
+    log = None if interactions is None else load(interactions, "interactions", columns)
+    catalog = None if items is None else load(items, "items", columns, ROWS)
+    return dataset_of(catalog, log, columns)
+
+
+def dataset_of(items: ReadTable | None, log: ReadTable | None, columns: Columns) -> Dataset:
+    """Make a data set of a table of items, one of interactions, or both."""
+    names = [name for part in (log, items) if part is not None for name in part[0].columns]
     for name in columns.ignore:
         check_column(name, names, "ignored columns", "`ignore`")
+    catalog, interactions = None, None
+    reports: list[ReadReport] = []
     if items is not None:
-        catalog = catalog_from_frame(frame, columns, report, table)
+        table, report = items
+        log_table = None if log is None else log[0]
+        catalog = catalog_from_frame(table.frame(), columns, report, log_table)
         report.require_roles(catalog.columns)
         reports.append(report)
-    if table is not None:
+    if log is not None:
+        table, report = log
         if catalog is None:
             columns.refuse(("id",), "items")
-            catalog = _titles_in_log(table, columns, log_report.file)
+            catalog = _titles_in_log(table, columns, report.file)
         item_ids = catalog.ids if catalog else None
-        log = interactions_from_table(table, columns, log_report, item_ids)
-        reports.append(log_report)
-        catalog = catalog or catalog_of_ids(log.item_ids)
+        interactions = interactions_from_table(table, columns, report, item_ids)
+        reports.append(report)
+        catalog = catalog or catalog_of_ids(interactions.item_ids)
     assert catalog is not None
     for report in reports:
         report.conclude(columns.strict)
-    return Dataset(catalog, log, reports, columns.options_of_log())
+    return Dataset(catalog, interactions, reports, columns.options_of_log())
 
 
-def _titles_in_log(table: EncodedTable, columns: Columns, file: str) -> Catalog | None:
+def _titles_in_log(table: Table, columns: Columns, file: str) -> Catalog | None:
     """Return the items of a log that has a column of their titles, or None."""
     names, item = columns.not_ignored(table.columns), None
     if columns.item is not None:  # it may be called title
@@ -148,7 +152,7 @@ def _titles_in_log(table: EncodedTable, columns: Columns, file: str) -> Catalog 
     return catalog_from_frame(rows[rows[item].notna()], item_columns, report)
 
 
-def _are_titles(table: EncodedTable, item: str, title: str) -> bool:
+def _are_titles(table: Table, item: str, title: str) -> bool:
     """Return whether most items have one title each: they have several buyers and orders. Numbers
     such as #1001 are of orders.
     """
@@ -160,39 +164,24 @@ def _are_titles(table: EncodedTable, item: str, title: str) -> bool:
     return are_single and not rows[title].str.fullmatch(r"\W*\d+").all()
 
 
-def load(source: Source, name: str, columns: Columns | None = None) -> Table:
-    """Read files or frames as a frame of text. name: what messages call a frame."""
-    if isinstance(source, tuple) and source and isinstance(source[-1], ReadReport):
-        return source
-    if isinstance(source, pd.DataFrame):
-        check_width(source.shape[1], name)
-        report = ReadReport(name, read=len(source))
-        frame = as_text(source, report)
-        return without_long_cells(frame, text_lengths(frame), report), report
-    table, report = load_encoded(source, name, columns, ROWS)
-    return table.frame(), report
-
-
-def load_encoded(
+def load(
     source: Source, name: str, columns: Columns | None = None, limit: Limit = LOG_ROWS
-) -> tuple[EncodedTable, ReadReport]:
+) -> ReadTable:
     """Read files or frames as one table that may be larger than memory: columns by their names,
-    those that a file lacks empty there. name: what messages call a frame.
+    those that a file lacks empty there. name: what messages call a frame; "interactions" may be in
+    another layout than rows.
     """
     is_log = name == "interactions"
-    if isinstance(source, tuple) and source and isinstance(source[-1], ReadReport):
-        table, report = source
-        table = table if isinstance(table, EncodedTable) else encoded(table)
-        return rows_of_objects(table, report) if is_log else (table, report)
-    columns, encoder = columns or Columns(), TableEncoder()
-    layout = columns.layout or "rows" if is_log else "rows"
+    columns = columns or Columns()
+    layout = (columns.layout or "rows") if is_log else "rows"
     delimiter, header = LINES if layout == "lists" else (columns.delimiter, None)
+    encoder = TableEncoder()
     reports: list[ReadReport] = []
     names: list[set[str]] = []
-    for number, each in enumerate(sources := _sources(source, name), 1):
+    sources = _sources(source, name)
+    for number, each in enumerate(sources, 1):
         if isinstance(each, pd.DataFrame):
-            frame, report = load(each, f"{name} {number}" if len(sources) > 1 else name)
-            encoder.add(frame)
+            report = _add_frame(encoder, each, f"{name} {number}" if len(sources) > 1 else name)
         else:
             report = read_into(encoder, each, limit, delimiter, header, columns.encoding)
         if any(report.file == other.file for other in reports):
@@ -205,6 +194,15 @@ def load_encoded(
     if layout != "rows":
         return in_rows(table, report, columns)
     return rows_of_objects(table, report) if is_log else (table, report)
+
+
+def _add_frame(encoder: TableEncoder, frame: pd.DataFrame, name: str) -> ReadReport:
+    """Add a frame as text, without the rows that have too long cells."""
+    check_width(frame.shape[1], name)
+    report = ReadReport(name, read=len(frame))
+    texts = as_text(frame, report)
+    encoder.add(without_long_cells(texts, text_lengths(texts), report))
+    return report
 
 
 def _sources(source: Source, name: str) -> list[File]:

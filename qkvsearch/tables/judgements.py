@@ -132,7 +132,7 @@ def numbered_lines(path: str | Path) -> Iterator[tuple[int, str]]:
     except FileNotFoundError:
         raise DataError(f"{path}: no such file") from None
     except OSError as error:
-        raise DataError(f"{path}: cannot read: {error.strerror}") from None
+        raise DataError(f"{path}: cannot read: {error.strerror or error}") from None
     LINES.check(len(content), str(path))
     # Only line feeds end a line: splitlines would also split at rarer separators inside a text.
     for number, line in enumerate(content.removeprefix(BYTE_ORDER_MARK).split(b"\n"), 1):

@@ -19,7 +19,6 @@ from qkvsearch.tables.columns import Columns, check_column, folded, named
 from qkvsearch.tables.columns.facts import are_missing
 from qkvsearch.tables.columns.lists import MAX_PYTHON
 from qkvsearch.tables.files import frames
-from qkvsearch.tables.files.encoded import EncodedTable, TableEncoder
 from qkvsearch.tables.files.repeated_keys import (
     SkippedRows,
     object_of_pairs,
@@ -27,14 +26,15 @@ from qkvsearch.tables.files.repeated_keys import (
     repeated_key,
 )
 from qkvsearch.tables.report import FILE_ROWS, ReadReport
+from qkvsearch.tables.table import Table, TableEncoder
 
-Rows = tuple[EncodedTable, ReadReport]
+Rows = tuple[Table, ReadReport]
 LINES = ("\x1f", ["line"])  # the delimiter and the names of a file that is read line by line
 DECODER = json.JSONDecoder(object_pairs_hook=object_of_pairs)
 SAMPLE = 1_000  # cells of a column that are looked at
 
 
-def layout_hint(table: EncodedTable, report: ReadReport) -> str:
+def layout_hint(table: Table, report: ReadReport) -> str:
     """Return the end of a message about a log without columns of users and items, or ""."""
     first, *others = table.columns
     cells = [first, *table.sample(first, SAMPLE)]
@@ -48,16 +48,17 @@ def layout_hint(table: EncodedTable, report: ReadReport) -> str:
     return ""
 
 
-def in_rows(table: EncodedTable, report: ReadReport, columns: Columns) -> Rows:
+def in_rows(table: Table, report: ReadReport, columns: Columns) -> Rows:
     """Bring a table that is read as lists or as a matrix into rows of a user and an item."""
     if columns.layout == "lists":
         return _rows_of_lists(table, report, columns.delimiter)
     return _rows_of_matrix(table, report, columns)
 
 
-def _rows_of_lists(table: EncodedTable, report: ReadReport, delimiter: str | None) -> Rows:
+def _rows_of_lists(table: Table, report: ReadReport, delimiter: str | None) -> Rows:
     """Read lines of a user and items, which blanks separate by default."""
-    encoder, n_lines, n_alone = TableEncoder(), 0, 0
+    encoder = TableEncoder()
+    n_lines = n_alone = 0
     for numbers, lines in frames.batched(_lines(table, report, delimiter)):
         n_items = np.array([len(line) - 1 for line in lines], np.int64)
         users = np.repeat(np.array([line[0] for line in lines], object), n_items)
@@ -77,7 +78,7 @@ def _rows_of_lists(table: EncodedTable, report: ReadReport, delimiter: str | Non
 
 
 def _lines(
-    table: EncodedTable, report: ReadReport, delimiter: str | None
+    table: Table, report: ReadReport, delimiter: str | None
 ) -> Iterator[tuple[int, list[str], int]]:
     """Yield the number of each line that is not blank, its user and items, and their size. Raises
     `DataError` for another sign than blanks between them.
@@ -118,7 +119,7 @@ def _is_header(line: Sequence[str], report: ReadReport) -> bool:
     return True
 
 
-def _rows_of_matrix(table: EncodedTable, report: ReadReport, columns: Columns) -> Rows:
+def _rows_of_matrix(table: Table, report: ReadReport, columns: Columns) -> Rows:
     """Read a matrix with a row for each user and a column for each item: likes if all cells are 1.
     An empty cell is nothing, and so is 0 unless it is on the declared scale.
     """
@@ -132,7 +133,9 @@ def _rows_of_matrix(table: EncodedTable, report: ReadReport, columns: Columns) -
     report.notes.append(f"a matrix of {size}")
     item, value = ("itemid", "stars") if ignore & {"item", "rating"} else ("item", "rating")
     low, high = columns.rating_scale or (1.0, 1.0)
-    encoder, n_zero, are_likes = TableEncoder(), 0, True
+    encoder = TableEncoder()
+    n_zero = 0
+    are_likes = True
     for span in pieces_of(max(1, len(table)), frames.rows_at_once(len(names))):
         # As objects: each cell of a user has the same text, and not a copy.
         frame = table.frame(names, span)
@@ -144,7 +147,7 @@ def _rows_of_matrix(table: EncodedTable, report: ReadReport, columns: Columns) -
         numbers = pd.to_numeric(rows[value], errors="coerce")
         zero = numbers.eq(0) & (not low <= 0 <= high)
         n_zero += int(zero.sum())
-        are_likes &= bool(numbers[~zero].eq(1).all())
+        are_likes = are_likes and bool(numbers[~zero].eq(1).all())
         rows = rows[~zero].sort_index(kind="stable")
         rows.insert(0, user if columns.user else "user", users[rows.index])
         rows[ignored] = np.nan  # `ignore` is checked against the names of columns
@@ -157,7 +160,7 @@ def _rows_of_matrix(table: EncodedTable, report: ReadReport, columns: Columns) -
     return cells, report
 
 
-def rows_of_objects(table: EncodedTable, report: ReadReport) -> Rows:
+def rows_of_objects(table: Table, report: ReadReport) -> Rows:
     """Make a row of each object where a column has lists of items, as of Google Analytics."""
     names = [name for name in table.columns if folded(name) != "id"]  # it may be of an order
     if named("item", names):
@@ -169,7 +172,9 @@ def rows_of_objects(table: EncodedTable, report: ReadReport) -> Rows:
         return table, report
     width = len(table.columns) - 1 + len(keys)
     frames.check_width(width, report.file)
-    encoder, n_before, skipped = TableEncoder(), len(table), SkippedRows(report)
+    encoder = TableEncoder()
+    n_before = len(table)
+    skipped = SkippedRows(report)
     columns = {key: column for key, column in table.columns.items() if key != name}
     objects = (
         (row, entry, CELL_BYTES * width) for row, entry in _objects_of_rows(table, name, skipped)
@@ -189,7 +194,7 @@ def rows_of_objects(table: EncodedTable, report: ReadReport) -> Rows:
 
 
 def _objects_of_rows(
-    table: EncodedTable, name: str, skipped: SkippedRows
+    table: Table, name: str, skipped: SkippedRows
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield each object in a column with its row, and an empty object for a row without one. Rows
     in which an object has a key twice are skipped.
@@ -218,10 +223,10 @@ def _item_keys(cells: Sequence[Any]) -> list[str]:
 
 def _objects(cell: Any) -> Sequence[dict[str, Any]]:
     """Return the objects in a cell, as JSON or as Python writes them."""
+    if not isinstance(cell, str) or not cell.lstrip().startswith(("{", "[{")):
+        return []
+    text, at = cell, 0
     objects: list[Any] = []
-    text, at = cell if isinstance(cell, str) else "", 0
-    if not text.lstrip().startswith(("{", "[{")):
-        return objects
     try:
         while (at := text.find("{", at)) >= 0:
             entry, at = DECODER.raw_decode(text, at)

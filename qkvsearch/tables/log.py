@@ -23,12 +23,11 @@ from qkvsearch._utils.scratch import (
 from qkvsearch.errors import DataError, quantity
 from qkvsearch.tables.columns import Columns
 from qkvsearch.tables.columns.choice import LogChoice, choose_log_columns
-from qkvsearch.tables.columns.column_types import typed_distinct
 from qkvsearch.tables.columns.dates import WITHOUT_TIME, seconds_of, seconds_of_numbers
 from qkvsearch.tables.columns.events import event_weights
+from qkvsearch.tables.columns.inference import typed_distinct
 from qkvsearch.tables.columns.rating_cells import ANSWERS, LOG_WORDS, read_ratings
 from qkvsearch.tables.columns.row_meaning import are_users
-from qkvsearch.tables.files.encoded import Coded, EncodedColumn, EncodedTable, NumberColumn, unit_of
 from qkvsearch.tables.ids import (
     BLANK,
     UNUSABLE_REASON,
@@ -41,6 +40,7 @@ from qkvsearch.tables.ids import (
 from qkvsearch.tables.interactions import MAX_HISTORY, Interactions
 from qkvsearch.tables.ratings import LARGEST, Scale, infer_scale, standing_apart
 from qkvsearch.tables.report import ReadReport
+from qkvsearch.tables.table import Coded, Column, NumberColumn, Table, unit_of
 from qkvsearch.tables.times import UNKNOWN_TIME, first_future_time, is_future
 from qkvsearch.terminal import shorten
 
@@ -125,7 +125,7 @@ class LogRows:
 
 
 def interactions_from_table(
-    table: EncodedTable, columns: Columns, report: ReadReport, item_ids: Ids | None
+    table: Table, columns: Columns, report: ReadReport, item_ids: Ids | None
 ) -> Interactions:
     """Make interactions of the rows of a log; unusable rows are skipped and counted in `report`."""
     rows = rows_from_table(table, columns, report, item_ids)
@@ -151,7 +151,7 @@ def interactions_from_table(
 
 
 def rows_from_table(
-    table: EncodedTable, columns: Columns, report: ReadReport, item_ids: Ids | None
+    table: Table, columns: Columns, report: ReadReport, item_ids: Ids | None
 ) -> LogRows:
     """Return the usable rows one by one: repeated pairs are not combined, refunds not applied."""
     report.require_rows()
@@ -192,7 +192,7 @@ def rows_from_table(
 
 
 def _usable_rows(
-    table: EncodedTable,
+    table: Table,
     users: Coded,
     items: Coded,
     numbers: Mapping[str, np.ndarray],
@@ -229,7 +229,7 @@ def _usable_rows(
 
 def _skip(
     usable: np.ndarray,
-    table: EncodedTable,
+    table: Table,
     report: ReadReport,
     reason: str,
     is_bad: Callable[[np.ndarray], Any],
@@ -270,7 +270,7 @@ def mismatch(items: np.ndarray, item_ids: Ids | None) -> str:
 
 
 def _weighed_events(
-    table: EncodedTable,
+    table: Table,
     name: str,
     users: Coded,
     usable: np.ndarray,
@@ -402,7 +402,7 @@ def check_scale(scale: tuple[float, float], roles: LogChoice, file: str) -> None
 
 
 def _ratings_of(
-    table: EncodedTable, name: str, columns: Columns, report: ReadReport
+    table: Table, name: str, columns: Columns, report: ReadReport
 ) -> tuple[np.ndarray, Scale]:
     """Return a column of ratings as numbers, as `numbers_of` does, and the scale that its cells
     tell. Yes and no are the ends of a scale. Raises `DataError` for 4/5 on another scale.
@@ -427,7 +427,7 @@ def _ratings_of(
     return spread(np.append(values, np.nan), codes), scale
 
 
-def numbers_of(column: EncodedColumn, name: str, report: ReadReport) -> np.ndarray:
+def numbers_of(column: Column, name: str, report: ReadReport) -> np.ndarray:
     """Return a column as numbers, float64 (n,): NaN for an empty cell, ∞ for one of text."""
     if isinstance(column, NumberColumn) and not column.moment:
         numbers = scratch_array(len(column), np.float64)
@@ -446,9 +446,7 @@ def numbers_of(column: EncodedColumn, name: str, report: ReadReport) -> np.ndarr
 # --- times ---
 
 
-def times_in(
-    table: EncodedTable, name: str, usable: np.ndarray, report: ReadReport
-) -> np.ndarray | None:
+def times_in(table: Table, name: str, usable: np.ndarray, report: ReadReport) -> np.ndarray | None:
     """Return the times of the usable rows, int64; `UNKNOWN_TIME`, before all others, for none.
 
     Numbers and moments are read without their texts where the texts would give the same.
@@ -472,7 +470,7 @@ def times_in(
 
 
 def _warn_of_future(
-    seconds: np.ndarray, table: EncodedTable, usable: np.ndarray, report: ReadReport
+    seconds: np.ndarray, table: Table, usable: np.ndarray, report: ReadReport
 ) -> None:
     """Warn of rows with a time in the future. What is recorded later is dated after them."""
     if not is_future(int(seconds.max())):
@@ -513,7 +511,7 @@ def _seconds_of_moments(column: NumberColumn) -> np.ndarray | None:
 
 
 def _seconds_of_texts(
-    table: EncodedTable, name: str, usable: np.ndarray, report: ReadReport
+    table: Table, name: str, usable: np.ndarray, report: ReadReport
 ) -> np.ndarray:
     column = table.columns[name].coded()
     order, counts, first = _used_texts(column, usable)

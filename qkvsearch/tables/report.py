@@ -27,15 +27,6 @@ EMAIL = re.compile(r"[\w.+-]+@[\w-]+(\.[\w-]+)+")
 class ReadReport:
     """The rows of a file, or of `files`: each is kept, merged into another one, or skipped.
 
-    repaired: the number of lines that are not UTF-8 and were read as `encoding`, whether their
-    rows were kept or not. lacking: columns that one of `files` does not have, and the file. chosen:
-    which columns play which roles, and why. warnings: what a person has to know before they trust
-    the result. first_rows: for each reason to skip rows, the first of them. nested: for each column
-    with lists or objects, the first row that has one. above: the text above the table that was left
-    out. intended: how many skipped rows the options say to skip. n_lines: the rows of a text, those
-    without a cell and those with too many included. scale_inferred: whether the scale of the
-    ratings is what the ratings say, and nobody declared it.
-
     >>> report = ReadReport("watches.csv", read=10, merged=2, repaired=1)
     >>> report.skip("without a user", [4, 7, 8])
     >>> report.kept, str(report)
@@ -44,22 +35,34 @@ class ReadReport:
     """
 
     file: str
+    # Rows, without those above the header.
     read: int = 0
     merged: int = 0
+    # Lines that are not UTF-8 and were read as `encoding`, whether their rows were kept or not.
     repaired: int = 0
+    # Rows, by the reason.
     skipped: Counter[str] = field(default_factory=Counter)
     notes: list[str] = field(default_factory=list)
     columns: list[ColumnFacts] = field(default_factory=list)
+    # Which columns play which roles, and why.
     chosen: str = ""
+    # What a person has to know before they trust the result.
     warnings: list[str] = field(default_factory=list)
+    # For each reason to skip rows, the first of them.
     first_rows: dict[str, Any] = field(default_factory=dict)
+    # For each column with lists or objects, the first row that has one.
     nested: dict[str, Any] = field(default_factory=dict)
+    # The text above the table that was left out.
     above: str = ""
+    # How many skipped rows the options say to skip.
     intended: int = 0
+    # The rows of a text, those without a cell and those with too many included.
     n_lines: int = 0
     encoding: str = "Windows-1252"
     files: list[ReadReport] = field(default_factory=list)
+    # Columns that one of `files` does not have, and the file.
     lacking: dict[str, str] = field(default_factory=dict)
+    # The scale of the ratings is what the ratings say, and nobody declared it.
     scale_inferred: bool = False
 
     @classmethod
@@ -90,13 +93,16 @@ class ReadReport:
 
     def skip(self, reason: str, rows: int | Sized) -> None:
         """Count skipped rows. rows: their number, or their numbers in the file."""
-        if count := rows if isinstance(rows, int) else len(rows):
-            self.skipped[reason] += count
-        if count and not isinstance(rows, int):
-            numbers = np.asarray(rows)
-            self.first_rows.setdefault(reason, int(numbers[0]))
-            for number, file in enumerate(self.files):
-                file.skip(reason, numbers[numbers // FILE_ROWS == number] % FILE_ROWS)
+        count = rows if isinstance(rows, int) else len(rows)
+        if not count:
+            return
+        self.skipped[reason] += count
+        if isinstance(rows, int):
+            return
+        numbers = np.asarray(rows)
+        self.first_rows.setdefault(reason, int(numbers[0]))
+        for number, file in enumerate(self.files):
+            file.skip(reason, numbers[numbers // FILE_ROWS == number] % FILE_ROWS)
 
     def changed(self, column: object, changes: Mapping[str, int]) -> None:
         """Add the number of changed cells of a column, by the kind of change."""
@@ -140,7 +146,9 @@ class ReadReport:
     def conclude(self, strict: bool) -> None:
         """Warn where many rows were skipped. strict: raise `DataError` for any warning."""
         self.require_roles(self.columns)
-        for each in (not self.intended and self.files) or [self]:
+        # Each file by itself, unless options say to skip rows: that is known of all together.
+        reports = self.files if self.files and not self.intended else [self]
+        for each in reports:
             if each.skipped.total() - each.intended > MAX_SKIPPED * each.read:
                 self.warnings.append(
                     f"{each.file}: {each.skipped.total():,} of {quantity(each.read, 'row')} were "

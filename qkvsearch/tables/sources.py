@@ -11,13 +11,14 @@ from qkvsearch._utils.limits import ROWS
 from qkvsearch.errors import DataError, listed_names
 from qkvsearch.tables.catalog import catalog_from_frame
 from qkvsearch.tables.columns import Columns, find_column, require_column
-from qkvsearch.tables.columns.choice import users_column
-from qkvsearch.tables.dataset import Dataset, Source, load_encoded, read_dataset
-from qkvsearch.tables.files.encoded import EncodedTable
+from qkvsearch.tables.columns.choice import LOG_TYPES, users_column
+from qkvsearch.tables.dataset import Dataset, Source, dataset_of, load, read_dataset
 from qkvsearch.tables.files.tables import read_encoded, read_table
+from qkvsearch.tables.layouts import rows_of_objects
 from qkvsearch.tables.log import interactions_from_table
 from qkvsearch.tables.report import ReadReport
 from qkvsearch.tables.samples import sample
+from qkvsearch.tables.table import Table
 
 SAMPLE = "sample:"
 # MovieLens in the layouts that GroupLens has published: CSV, `::` between cells, and `u.data`.
@@ -49,20 +50,24 @@ def read_source(
         bundled = sample(str(source).removeprefix(SAMPLE))
         return read_dataset(bundled.path(bundled.items), bundled.path(bundled.interactions))
     columns = columns or Columns()
-    if source is not None:
-        table, report = load_encoded(source, "source", columns)
-        of_source = columns if interactions is None else replace(columns, user=None, item=None)
-        if _is_log(table, of_source) and interactions is None:
-            interactions = table, report
-        elif items is None and not _is_log(table, of_source):
-            ROWS.check(len(table), report.file)
-            items = table.frame(), report
-        else:
-            raise DataError(
-                f"{report.file}: give a SOURCE, or `items` and `interactions`; write a pattern of "
-                "files in quotes: --interactions 'logs/*.csv'"
-            )
-    return read_dataset(items, interactions, columns)
+    if source is None:
+        return read_dataset(items, interactions, columns)
+    table, report = load(source, "source", columns)
+    of_source = columns if interactions is None else replace(columns, user=None, item=None)
+    is_log = _is_log(table, of_source)
+    if is_log and interactions is None:
+        catalog = None if items is None else load(items, "items", columns, ROWS)
+        return dataset_of(catalog, rows_of_objects(table, report), columns)
+    if items is None and not is_log:
+        ROWS.check(len(table), report.file)
+        if interactions is None:
+            columns.refuse([*LOG_TYPES], "interactions")
+            return dataset_of((table, report), None, columns)
+        return dataset_of((table, report), load(interactions, "interactions", columns), columns)
+    raise DataError(
+        f"{report.file}: give a SOURCE, or `items` and `interactions`; write a pattern of "
+        "files in quotes: --interactions 'logs/*.csv'"
+    )
 
 
 def _is_folder(source: str | Path) -> bool:
@@ -72,7 +77,7 @@ def _is_folder(source: str | Path) -> bool:
         return False
 
 
-def _is_log(table: EncodedTable, columns: Columns) -> bool:
+def _is_log(table: Table, columns: Columns) -> bool:
     """Return whether a file is a log: it has users.
 
     With titles and distinct ids it is a catalog, and the users are authors; unless it has items
@@ -125,7 +130,7 @@ def _first_file(folder: Path, names: tuple[str, ...]) -> Path:
     return path
 
 
-def _read_ratings(path: Path) -> tuple[EncodedTable, ReadReport]:
+def _read_ratings(path: Path) -> tuple[Table, ReadReport]:
     if path.suffix == ".csv":
         return read_encoded(path)
     return read_encoded(path, delimiter="::" if path.suffix == ".dat" else "\t", names=RATING_NAMES)

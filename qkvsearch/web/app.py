@@ -1,5 +1,6 @@
 """The application: pages and API behind one guard."""
 
+import asyncio
 import logging
 import multiprocessing
 import os
@@ -44,6 +45,7 @@ def create_app() -> FastAPI:
     settings = Settings.published()
     logging.basicConfig(format="%(message)s")
     access.setLevel(logging.INFO if settings.log else logging.ERROR)
+    logging.getLogger("uvicorn.error").addFilter(_is_news)
     parent = multiprocessing.parent_process()
     if parent is not None:
         Thread(target=_end_with, args=(parent,), daemon=True).start()
@@ -52,6 +54,15 @@ def create_app() -> FastAPI:
     except QkvError as error:
         log.error("%s", error)
         sys.exit(STARTUP_FAILURE)
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    """Return whether whoever runs the server wants to read a line of uvicorn's. That requests which
+    outlast the end of the server are cancelled is how it is meant to end.
+    """
+    error = record.exc_info[1] if record.exc_info else None
+    is_cancelled = isinstance(error, asyncio.CancelledError)
+    return not is_cancelled and "graceful shutdown exceeded" not in record.getMessage()
 
 
 def _end_with(parent: BaseProcess) -> None:

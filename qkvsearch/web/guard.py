@@ -14,6 +14,8 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from qkvsearch.errors import duration
+from qkvsearch.web.client import begin_request
 from qkvsearch.web.problems import BUG, Problem, log, problem, problem_of
 from qkvsearch.web.service import Service
 from qkvsearch.web.settings import LOOPBACK, Settings
@@ -64,6 +66,7 @@ class Guard:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
+        begin_request(scope)
         start = time.perf_counter()
         self.service.metrics.begin()
         method = scope["method"]
@@ -271,7 +274,7 @@ class Body:
             async with asyncio.timeout_at(self._deadline):
                 message = await self._receive()
         except TimeoutError:
-            late = f"the body did not arrive within {self._settings.body_seconds:g} seconds"
+            late = f"the body did not arrive within {duration(self._settings.body_seconds)}"
             raise Problem(HTTPStatus.REQUEST_TIMEOUT, late) from None
         self._n_bytes += len(message.get("body", b""))
         self._check_size(self._n_bytes)

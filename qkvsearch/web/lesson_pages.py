@@ -13,7 +13,6 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Mount, Route
-from starlette.staticfiles import StaticFiles
 
 from qkvsearch import lessons
 from qkvsearch.lessons import LESSONS, lesson
@@ -25,6 +24,7 @@ from qkvsearch.web.api.responses import as_json
 from qkvsearch.web.pages import language_in_links, language_of, render, words
 from qkvsearch.web.problems import RETRY_AFTER, Problem
 from qkvsearch.web.service import Service
+from qkvsearch.web.whole_files import WholeFiles
 
 ADDRESS = "/learn"
 
@@ -88,7 +88,7 @@ def _compute(name: str) -> LessonContent:
     return LessonContent(outline, contents([computed], True), article(computed, True))
 
 
-class CourseFiles(StaticFiles):
+class CourseFiles(WholeFiles):
     """The files of the exported page, and no others of its folder."""
 
     def lookup_path(self, path: str) -> Any:

@@ -12,7 +12,6 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Mount, Route
-from starlette.staticfiles import StaticFiles
 
 from qkvsearch._utils.spoken import LANGUAGES, ORIGINAL
 from qkvsearch.heads.search_heads import HEADS
@@ -25,6 +24,7 @@ from qkvsearch.text.pretrained.fetch import MINILM, find
 from qkvsearch.web.api.request_parameters import MAX_BATCH
 from qkvsearch.web.guard import POLICY
 from qkvsearch.web.service import Service
+from qkvsearch.web.whole_files import WholeFiles
 
 HERE = Path(__file__).parent
 FILES = HERE / "static"
@@ -63,8 +63,8 @@ def routes(service: Service) -> list[BaseRoute]:
 
         return Route(path, page, name=name)
 
-    swagger = Mount("/static/swagger", StaticFiles(packages=[("fastapi_offline", "static")]))
-    files = Mount("/static", StaticFiles(directory=FILES), name="static")
+    swagger = Mount("/static/swagger", WholeFiles(packages=[("fastapi_offline", "static")]))
+    files = Mount("/static", WholeFiles(directory=FILES), name="static")
     return [swagger, files, *(route(path, name) for path, name in PAGES.items())]
 
 

@@ -14,6 +14,7 @@ from starlette.routing import compile_path
 
 from qkvsearch.errors import BusyError, NotBuiltError, QkvError, UnknownIdError, WorkspaceError
 from qkvsearch.terminal import shorten
+from qkvsearch.web.client import CLIENT_LEFT, ClientLeftError
 
 log = logging.getLogger("qkvsearch.web")
 MEDIA_TYPE = "application/problem+json"
@@ -46,6 +47,7 @@ def handlers() -> dict[Any, Any]:
     """Return an app's exception handlers: each makes a problem of an error."""
     return {
         Problem: _refused,
+        ClientLeftError: _left,
         QkvError: _engine_error,
         RequestValidationError: _invalid_parameter,
         HTTPException: _framework_error,
@@ -59,6 +61,11 @@ def problem_of(refused: Problem) -> Response:
 
 async def _refused(_: Request, error: Any) -> Response:
     return problem_of(error)
+
+
+async def _left(_: Request, __: Any) -> Response:
+    """Nobody receives this: it is for the log."""
+    return Response(status_code=CLIENT_LEFT)
 
 
 async def _engine_error(_: Request, error: Any) -> Response:
@@ -79,7 +86,11 @@ async def _engine_error(_: Request, error: Any) -> Response:
 async def _invalid_parameter(_: Request, error: Any) -> Response:
     """Name the first parameter that is not valid."""
     first = error.errors()[0]
-    name = ".".join(map(str, _keys(first, getattr(error, "body", None)))) or "body"
+    names = [str(key) for key in _keys(first, getattr(error, "body", None))] or ["body"]
+    if not names[-1]:
+        nameless = "a value has no name: give each one, as in name=value"
+        return problem(HTTPStatus.UNPROCESSABLE_ENTITY, nameless)
+    name = ".".join(names)
     message = first["msg"][:1].lower() + first["msg"][1:]
     return problem(HTTPStatus.UNPROCESSABLE_ENTITY, f"`{name}`: {message}")
 

@@ -1,6 +1,7 @@
 """The engine of a worker process: it answers in threads beside the event loop, within limits.
 
 Changes have threads of their own, in which they wait for other writers. A search waits for none.
+When its client has left, an answer is computed no further; a change is.
 """
 
 import asyncio
@@ -14,6 +15,8 @@ from starlette.requests import Request
 
 from qkvsearch._utils.deadline import DeadlineError, deadline
 from qkvsearch.engine import Engine
+from qkvsearch.errors import duration
+from qkvsearch.web.client import Client, ClientLeftError, current_client
 from qkvsearch.web.hot_reload import HotReloadEngine
 from qkvsearch.web.problems import RETRY_AFTER, Problem
 from qkvsearch.web.prometheus import Metrics
@@ -75,36 +78,53 @@ class Service:
 
     async def ask(self, question: Callable[[Engine], T], is_slow: bool = False) -> T:
         """Answer in a thread. Raises `Problem` where too many requests wait, or the answer takes
-        too long; then the thread stops at its next step, and counts until it has.
+        too long, and `ClientLeftError` where nobody waits for it any more. Then the thread stops at
+        its next step, and counts until it has.
         """
         pool = self._slow_threads if is_slow else self._threads
-        return await self._run(question, pool, self.answers, "")
+        return await self._run(question, pool, self.answers, "", current_client())
 
     async def record(self, change: Callable[[Engine], T]) -> T:
         """Change the records, in the thread of those. Raises `Problem` as `ask`, and `BusyError`
         where another writer does not end.
         """
-        return await self._run(change, self._record_thread, self.records, MAY_BE_DONE)
+        return await self._run(change, self._record_thread, self.records, MAY_BE_DONE, Client())
 
     async def change(self, change: Callable[[Engine], T]) -> T:
         """Change the build, in the thread of those. Raises `Problem` and `BusyError`."""
-        return await self._run(change, self._change_thread, self.changes, MAY_BE_DONE)
+        return await self._run(change, self._change_thread, self.changes, MAY_BE_DONE, Client())
 
     async def _run(
-        self, task: Callable[[Engine], T], pool: ThreadPoolExecutor, load: Load, when_late: str
+        self,
+        task: Callable[[Engine], T],
+        pool: ThreadPoolExecutor,
+        load: Load,
+        when_late: str,
+        client: Client,
     ) -> T:
+        """Run a task in a thread, which stops when the client has left."""
         seconds = self.settings.seconds
         load.begin()
-        with deadline(seconds):
+        with deadline(seconds) as end:
             context = contextvars.copy_context()
         future = pool.submit(context.run, self._answered, task)
         loop = asyncio.get_running_loop()
         future.add_done_callback(lambda _: _call_soon(loop, load.end))
+
+        def stop() -> None:
+            end.pass_now()
+            future.cancel()  # if it has not begun
+
         try:
             # After that time, a task that has not begun is cancelled.
-            return await asyncio.wait_for(asyncio.wrap_future(future), seconds)
-        except (TimeoutError, DeadlineError):
-            late = f"no answer within {seconds:g} seconds{when_late}"
+            with client.stopping(stop):
+                return await asyncio.wait_for(asyncio.wrap_future(future), seconds)
+        except (TimeoutError, DeadlineError, asyncio.CancelledError) as error:
+            if client.has_left:
+                raise ClientLeftError from None
+            if isinstance(error, asyncio.CancelledError):
+                raise
+            late = f"no answer within {duration(seconds)}{when_late}"
             headers = {"Retry-After": RETRY_AFTER}
             raise Problem(HTTPStatus.SERVICE_UNAVAILABLE, late, headers) from None
 

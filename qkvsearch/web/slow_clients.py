@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from qkvsearch.web.client import client_of
 from qkvsearch.web.problems import problem
 from qkvsearch.web.strict_requests import StrictParser
 from qkvsearch.web.unread import UNREAD
@@ -31,6 +32,8 @@ PARSED_BYTES = 16_384
 # After a refusal, what the client still sends is discarded, for so many seconds and bytes.
 DISCARD_SECONDS = 2.0
 DISCARD_BYTES = 10_000_000
+# Seconds in which an answer must be ready for a client that sends no more.
+HALF_CLOSED_SECONDS = 1.0
 # Bytes a second that a client must read of an answer.
 MIN_READ_RATE = 20_000
 # Seconds between two looks at what a client has read.
@@ -152,6 +155,8 @@ class BoundedProtocol(H11Protocol):
     _socket_transport: Any = None
     # Ends the wait for the rest of a request.
     _read_timer: asyncio.TimerHandle | None = None
+    # Set once the client sends no more.
+    _leave_timer: asyncio.TimerHandle | None = None
     # How many more bytes are discarded, once the connection is closing.
     _discard: int | None = None
 
@@ -174,7 +179,25 @@ class BoundedProtocol(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_waiting()
         self.unread.stop_watching()
+        self._leave()
         super().connection_lost(exc)
+
+    def eof_received(self) -> bool | None:  # type: ignore[override]
+        """Answer a client that sends no more. Most have left, but some (`nc -N`) still read, and
+        get what is ready soon.
+        """
+        if not self._is_answering() or self.cycle.more_body:
+            return None
+        if self._leave_timer is None:
+            self._leave_timer = self.loop.call_later(HALF_CLOSED_SECONDS, self._leave)
+        return True
+
+    def _leave(self) -> None:
+        """Stop what is computed for the client."""
+        if self._leave_timer is not None:
+            self._leave_timer.cancel()
+        if self._is_answering():
+            client_of(self.cycle.scope).leave()  # type: ignore[arg-type]
 
     # --- reading ---
 
@@ -199,8 +222,7 @@ class BoundedProtocol(H11Protocol):
 
     def _wait_for_the_rest(self) -> None:
         """Limit the time of a head that is not complete; the guard limits that of a body."""
-        is_answering = self.cycle is not None and not self.cycle.response_complete
-        if not is_answering:
+        if not self._is_answering():
             if self._read_timer is None:
                 self._wait(SECONDS)
         elif not self.cycle.more_body:
@@ -226,7 +248,8 @@ class BoundedProtocol(H11Protocol):
         self.transport.close()
 
     def on_response_complete(self) -> None:
-        if self.conn.their_state is h11.SEND_BODY:  # nobody reads the rest of it
+        sends_no_more = self._leave_timer is not None and not self.conn.trailing_data[0]
+        if self.conn.their_state is h11.SEND_BODY or sends_no_more:  # nobody reads the rest of it
             self.transport.close()
         super().on_response_complete()
 
@@ -241,6 +264,9 @@ class BoundedProtocol(H11Protocol):
         if self._read_timer is not None:
             self._read_timer.cancel()
             self._read_timer = None
+
+    def _is_answering(self) -> bool:
+        return self.cycle is not None and not self.cycle.response_complete
 
     # --- closing ---
 
@@ -264,10 +290,12 @@ class BoundedProtocol(H11Protocol):
         self._socket_transport.resume_reading()
 
     def shutdown(self) -> None:
-        if self._discard is None:
-            super().shutdown()
-        else:
+        """End when the answer is sent, and at once where the request has not arrived."""
+        is_arriving = self._is_answering() and self.cycle.more_body
+        if self._discard is not None or is_arriving:
             self._close_soon()
+        else:
+            super().shutdown()
 
     def _close_soon(self) -> None:
         """Close the connection, whatever the client still sends.

@@ -17,6 +17,8 @@ MAX_HEAD = 32_768
 # h11 takes about as long for each chunk of a body as for a header, however short it is.
 MAX_CHUNKS = 1000
 VERSIONS = (b"1.0", b"1.1")
+# The first line of a request in another version than these, such as HTTP/2's own.
+OTHER_VERSION = re.compile(rb"(?:\r?\n)?[A-Z]+ \S+ HTTP/(?!1\.[01]\r?\n)\d\.\d\r?\n")
 # Lines of a head that continue the line before.
 FOLDED = re.compile(rb"\n[ \t]")
 # Lines of a head that say how long the body is.
@@ -27,6 +29,7 @@ NOT_IN_LINES = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\r(?!\n|\Z)")
 
 NOT_HTTP = "the request is not valid HTTP"
 LONG_HEAD = f"the request line and headers have at most {MAX_HEAD:,} bytes: send long texts by POST"
+VERSION = "this server speaks versions 1.0 and 1.1 of HTTP"
 AMBIGUOUS = "the request does not say in one way alone where it ends"
 MANY_CHUNKS = f"a body has at most {MAX_CHUNKS:,} chunks: send larger ones, or a Content-Length"
 
@@ -49,6 +52,8 @@ class StrictParser(h11.Connection):
         is_checked = self.their_state is h11.IDLE or self._has_chunks
         received = self.trailing_data[0] if is_checked else b""
         try:
+            if OTHER_VERSION.match(received):
+                raise h11.RemoteProtocolError(VERSION)
             event = super().next_event()
             if is_checked:
                 n_rest = len(self.trailing_data[0])
@@ -88,7 +93,7 @@ class StrictParser(h11.Connection):
             return HTTPStatus.BAD_REQUEST, NOT_HTTP
         status = HTTPStatus(self.error.error_status_hint)
         message = str(self.error)
-        if message in (LONG_HEAD, MANY_CHUNKS, AMBIGUOUS):
+        if message in (LONG_HEAD, MANY_CHUNKS, AMBIGUOUS, VERSION):
             return status, message
         # h11's own words are not those of this server.
         if status == HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE:

@@ -75,9 +75,14 @@ def upper(text: Any) -> str | None:
 
 # Name, number of arguments, function.
 FUNCTIONS: list[tuple[str, int, Callable[..., Any]]] = [
-    ("has", 2, has), ("like", 2, like), ("like", 3, like), ("replace", 3, replace),
-    ("instr", 2, instr), ("lower", 1, lower), ("upper", 1, upper),
-]  # fmt: skip
+    ("has", 2, has),
+    ("like", 2, like),
+    ("like", 3, like),
+    ("replace", 3, replace),
+    ("instr", 2, instr),
+    ("lower", 1, lower),
+    ("upper", 1, upper),
+]
 
 
 def order_of_dates(one: str, other: str) -> int:

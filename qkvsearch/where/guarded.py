@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -11,9 +12,11 @@ from typing import Any
 import numpy as np
 
 from qkvsearch._utils.deadline import check_deadline, is_past_deadline
+from qkvsearch._utils.interrupts import held_interrupts
 from qkvsearch._utils.limits import EXPRESSION_DEPTH, EXPRESSION_SECONDS, EXPRESSION_TEXT
-from qkvsearch.errors import DamagedError, QkvError
+from qkvsearch.errors import DamagedError, QkvError, duration
 from qkvsearch.tables.catalog_columns import StoredColumn, quoted, sql_name, stored_name, table_name
+from qkvsearch.tables.column_types import type_named
 from qkvsearch.where.functions import COLLATIONS, DATES, FUNCTIONS
 from qkvsearch.where.parameters import for_sqlite
 
@@ -57,14 +60,41 @@ def numbers_in(text: str | None) -> np.ndarray:
 
 
 class TimeLimit:
-    """The seconds of a condition from now, or until the thread's deadline if that is earlier."""
+    """The seconds of a condition from now, or until the thread's deadline if that is earlier.
+
+    Ctrl-C ends it too. SQLite discards what a handler of signals raises in one of our callbacks,
+    and says "interrupted" instead.
+    """
 
     def __init__(self) -> None:
         self.seconds = EXPRESSION_SECONDS.value
-        self._end = time.monotonic() + self.seconds
+        self._end = self._next_look = time.monotonic() + self.seconds
+        self._deliver: Callable[[], None] | None = None
+        # What Ctrl-C raised in `is_over`.
+        self.interrupt: BaseException | None = None
 
     def is_over(self) -> bool:
-        return time.monotonic() > self._end or is_past_deadline()
+        """Return whether SQLite must stop. It asks after every few steps, so this is fast."""
+        return (time.monotonic() > self._next_look and self._must_stop()) or is_past_deadline()
+
+    @contextmanager
+    def with_interrupts(self) -> Iterator[None]:
+        """Let Ctrl-C stop the queries of a block, which then raises what the handler raises."""
+        with held_interrupts(self._look_now) as self._deliver:
+            yield
+
+    def _look_now(self) -> None:
+        self._next_look = -math.inf
+
+    def _must_stop(self) -> bool:
+        self._next_look = self._end
+        try:
+            if self._deliver is not None:
+                self._deliver()
+        except BaseException as error:
+            self.interrupt = error
+            return True
+        return time.monotonic() > self._end
 
 
 def positions(
@@ -95,11 +125,11 @@ def positions(
     position = f"DISTINCT {own}" if varying else own
     values = {name: for_sqlite(value) for name, value in parameters.items()}
     readable = {table_name(column.stored) for column in columns.values()}
-    raised: list[QkvError] = []
+    raised: list[Exception] = []
     matches: list[np.ndarray] = []
     try:
         last = connection.execute(f"SELECT max(_position) FROM {quoted(table)}").fetchone()[0] or 0
-        with _guarded(connection, table, readable, limit, raised):
+        with limit.with_interrupts(), _guarded(connection, table, readable, limit, raised):
             for first in range(0, last + 1, ROWS):
                 rows = f"SELECT _position AS {own}{named} FROM {source} "
                 rows += f"WHERE _position BETWEEN {first} AND {first + ROWS - 1}"
@@ -107,6 +137,8 @@ def positions(
                 sql = f"SELECT {JOINED}({position}) FROM ({rows}) WHERE ({expression}\n)"
                 matches.append(numbers_in(connection.execute(sql, values).fetchone()[0]))
     except (sqlite3.Error, sqlite3.Warning, ValueError, OverflowError) as error:
+        if limit.interrupt is not None:
+            raise limit.interrupt from None
         if raised:
             raise raised[0] from None
         check_deadline()
@@ -129,7 +161,9 @@ def _value(column: StoredColumn, varies: bool) -> str:
     name = sql_name(column.stored)
     if varies:
         name = f"coalesce(variants.{name}, items.{name})"
-    return f"{name} COLLATE {DATES}" if column.type == "date" else name
+    if type_named(column.type).equals_beginnings:
+        return f"{name} COLLATE {DATES}"
+    return name
 
 
 @contextmanager
@@ -138,7 +172,7 @@ def _guarded(
     table: str,
     readable: set[str],
     limit: TimeLimit,
-    raised: list[QkvError],
+    raised: list[Exception],
 ) -> Iterator[None]:
     """Install our functions, an authorizer and a time limit, until the end of the block."""
     allowed = {*readable, "_position", ""}  # "" where none is read, as in 1 = 1
@@ -157,7 +191,7 @@ def _guarded(
         def call(*values: Any) -> Any:
             try:
                 return function(*values)
-            except QkvError as error:
+            except (QkvError, MemoryError) as error:
                 raised.append(error)
                 raise
 
@@ -186,7 +220,7 @@ def _file(connection: sqlite3.Connection) -> str:
 def _reason(error: str, seconds: float) -> str:
     if error == "interrupted":
         how = f"{EXPRESSION_SECONDS.raised_by}=N in the environment"
-        return f"stopped after {seconds:g} seconds: make it simpler, or allow more ({how})"
+        return f"stopped after {duration(seconds)}: make it simpler, or allow more ({how})"
     if error == "parser stack overflow":
         return TOO_DEEP
     if error == "string or blob too big":

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from qkvsearch.errors import QkvError
 from qkvsearch.tables.catalog_columns import StoredColumn
+from qkvsearch.tables.column_types import TEXT, TYPES, type_named
 from qkvsearch.terminal import shorten
 
 if TYPE_CHECKING:
@@ -22,13 +23,9 @@ Cells = Callable[[StoredColumn], Iterator[Any]]
 SHOWN_CELLS, SHOWN_LENGTH, LOOKED_AT = 3, 30, 100_000
 SHOWN_SQL = 80
 ISO_DATE = re.compile(r"\d{4}(-\d\d(-\d\d( \d\d(:\d\d(:\d\d)?)?)?)?)?")
-NOUNS = {
-    "number": "a number",
-    "date": "a date",
-    "list": "a list",
-    "text": "text",
-    "yes/no": "yes/no",
-}
+# Types by how SQL compares their cells: as numbers, and as texts of any kind.
+NUMBERS = tuple(each.name for each in TYPES if each.is_numeric)
+SEARCHED = frozenset(each.name for each in TYPES if each.is_text)
 WRITE_DATES = "write a date as '2024-03-01', or its beginning: '2024-03', '2024'"
 
 
@@ -62,20 +59,27 @@ def check_pair(left: Value, right: Value, cells: Cells, is_null_safe: bool = Fal
     for value in (left, right):
         if value.is_null and not is_null_safe:
             raise QkvError("nothing equals NULL, nor is it more or less: write IS NULL or IS NOT")
-    types = {left.type, right.type}
-    if None in types or types <= {"text", "list"} or types == {"number"}:
+    if left.type is None or right.type is None:
         return
-    if types <= {"number", "yes/no"}:
-        if all(value.literal in (None, 0, 1) for value in (left, right)):
+    left_type, right_type = type_named(left.type), type_named(right.type)
+    if left_type.is_numeric and right_type.is_numeric:
+        if left_type.compares_with(right.literal) and right_type.compares_with(left.literal):
             return
-    elif "date" in types and types <= {"date", "text"}:
-        for value in (left, right):
-            if value.type == "text" and not _is_date(value):
-                break
-        else:
+    elif left_type.equals_beginnings or right_type.equals_beginnings:
+        if _is_date_pair(left, right):
             _require_column(left, right)
             return
+    elif left.type == right.type or (left_type.is_text and right_type.is_text):
+        return
     raise _mismatch(left, right, cells)
+
+
+def _is_date_pair(left: Value, right: Value) -> bool:
+    """Return whether both are dates, or one is and the other is a text that can be one."""
+    return all(
+        value.type == "date" or (value.type == "text" and _is_date(value))
+        for value in (left, right)
+    )
 
 
 def check_apart(dates: Sequence[str]) -> None:
@@ -100,10 +104,14 @@ def misfit(value: Value, wanted: str, node: exp.Expression, cells: Cells) -> Qkv
 def shown(value: Value, cells: Cells, offending: bool = False) -> str:
     """Describe a value, with some of its cells. offending: prefer cells that are not numbers."""
     if value.column is None:
-        return f"{value.sql} is {NOUNS[value.type or 'text']}"
+        return f"{value.sql} is {_noun(value)}"
     examples = _examples(cells(value.column), offending)
     such_as = f", such as {', '.join(examples)}" if examples else ""
-    return f"column {value.column.name!r} is {NOUNS[value.type or 'text']}{such_as}"
+    return f"column {value.column.name!r} is {_noun(value)}{such_as}"
+
+
+def _noun(value: Value) -> str:
+    return TEXT.noun if value.type is None else type_named(value.type).noun
 
 
 def _mismatch(left: Value, right: Value, cells: Cells) -> QkvError:

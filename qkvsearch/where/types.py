@@ -10,9 +10,12 @@ from sqlglot import exp
 
 from qkvsearch.errors import QkvError, suggest
 from qkvsearch.tables.catalog_columns import TRUTH_VALUES, CatalogColumns, StoredColumn
+from qkvsearch.tables.column_types import TEXT, TYPES, type_named
 from qkvsearch.where.functions import LIST_SEPARATOR
 from qkvsearch.where.guarded import PURE_FUNCTIONS, no_such_function
 from qkvsearch.where.mismatch import (
+    NUMBERS,
+    SEARCHED,
     Cells,
     Value,
     check_apart,
@@ -23,16 +26,34 @@ from qkvsearch.where.mismatch import (
 )
 from qkvsearch.where.parameters import for_sqlite
 
-TEXTS, NUMBERS = ("text", "list", "date"), ("number", "yes/no")
+# The first one of each is what a message asks for.
+TEXTS = (TEXT.name, *(each.name for each in TYPES[:-1] if not each.is_numeric))
 ANY = (*TEXTS, *NUMBERS)
 
 COMPARISONS = (
-    exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Is, exp.NullSafeEQ, exp.NullSafeNEQ,
-)  # fmt: skip
+    exp.EQ,
+    exp.NEQ,
+    exp.GT,
+    exp.GTE,
+    exp.LT,
+    exp.LTE,
+    exp.Is,
+    exp.NullSafeEQ,
+    exp.NullSafeNEQ,
+)
 ARITHMETIC = (
-    exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.Neg, exp.BitwiseAnd, exp.BitwiseOr,
-    exp.BitwiseNot, exp.BitwiseLeftShift, exp.BitwiseRightShift,
-)  # fmt: skip
+    exp.Add,
+    exp.Sub,
+    exp.Mul,
+    exp.Div,
+    exp.Mod,
+    exp.Neg,
+    exp.BitwiseAnd,
+    exp.BitwiseOr,
+    exp.BitwiseNot,
+    exp.BitwiseLeftShift,
+    exp.BitwiseRightShift,
+)
 # For each operator and function: the types of its arguments, by the parser's names, and its result.
 # LITERAL: a short text in quotes, where two long texts would take quadratic time.
 LITERAL, MAX_LITERAL = ("literal",), 100
@@ -80,7 +101,9 @@ class _Types:
     """A check of the whole tree, which collects the columns in `used`."""
 
     def __init__(self, parameters: Mapping[str, Any], columns: CatalogColumns, cells: Cells):
-        self.parameters, self.columns, self.cells = parameters, columns, cells
+        self.parameters = parameters
+        self.columns = columns
+        self.cells = cells
         self.used: dict[str, StoredColumn] = {}
 
     def condition(self, node: exp.Expression) -> Value:
@@ -176,13 +199,7 @@ class _Types:
         value = self.parameters[str(node.this)]
         if value is None:
             return Value(None, node, is_null=True)
-        kind = (
-            "yes/no" if isinstance(value, bool)
-            else "text" if isinstance(value, str)
-            else "date" if isinstance(value, date)
-            else "number"
-        )  # fmt: skip
-        return Value(kind, node, literal=value)
+        return Value(_type_of(value), node, literal=value)
 
     def _paren(self, node: exp.Expression) -> Value:
         return self.value(node.this)
@@ -200,7 +217,7 @@ class _Types:
         entries = [self.value(entry) for entry in node.expressions]
         for entry in entries:
             check_pair(value, entry, self.cells)
-        if value.type == "date":
+        if value.type is not None and type_named(value.type).equals_beginnings:
             check_apart([str(for_sqlite(entry.literal)) for entry in entries])
         return Value("yes/no", node)
 
@@ -246,7 +263,7 @@ class _Types:
 
     def _collated(self, node: exp.Expression) -> Value:
         value = self.value(node.this)
-        self._fits(value, ("text", "list"), node)
+        self._fits(value, tuple(SEARCHED), node)
         return value
 
     def _anonymous(self, node: exp.Expression) -> Value:
@@ -287,6 +304,17 @@ READ: dict[type[exp.Expression], Callable[[_Types, Any], Value]] = {
     exp.Paren: _Types._paren,
     exp.Placeholder: _Types._placeholder,
 }
+
+
+def _type_of(value: Any) -> str:
+    """Return the type of the value of a placeholder."""
+    if isinstance(value, bool):
+        return "yes/no"
+    if isinstance(value, str):
+        return "text"
+    if isinstance(value, date):
+        return "date"
+    return "number"
 
 
 def _unknown(node: exp.Expression) -> QkvError:

@@ -13,6 +13,7 @@ import pytest
 
 import qkvsearch as qkv
 from qkvsearch.errors import DataError, QkvError
+from qkvsearch.heads.stored_log import LOG_ROWS
 from qkvsearch.learn import spark_build
 
 pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("spark")]
@@ -199,7 +200,7 @@ def test_a_long_log_has_neighbours_and_ratings_of_a_sample(tmp_path, engine, mon
     monkeypatch.setattr(spark_build, "MAX_PAIRS", 1000)
     given = {"items": write_items(tmp_path), "interactions": write_rated(tmp_path)}
     there = qkv.build(tmp_path / "spark", **given, **options("rated"), engine=engine)
-    (note,) = (row for row in there.snapshot.facts["rows"] if "drawn at random" in row)
+    (note,) = (row for row in there.snapshot.facts[LOG_ROWS] if "drawn at random" in row)
     n, total = (int(number.replace(",", "")) for number in re.findall(r"[\d,]*\d", note))
     assert 500 < n < 1500 < total == there.snapshot.facts["n_interactions"]
     hit = there.recommend(user=there.users.list(k=1)[0]["id"], heads="neighbours")[0]

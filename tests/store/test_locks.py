@@ -10,7 +10,8 @@ import time
 
 import pytest
 
-from qkvsearch.errors import DamagedError, WorkspaceError
+from qkvsearch.errors import BusyError, DamagedError, WorkspaceError
+from qkvsearch.store import Workspace, locks
 from qkvsearch.store.locks import hold_build, is_in_use, writer_lock
 
 HOLDER = """
@@ -112,3 +113,44 @@ def test_a_build_is_held_as_long_as_a_reader_has_it_open(tmp_path, holder):
     assert is_in_use(manifest), "this process holds it, too"
     own.close()
     assert not is_in_use(manifest)
+
+
+def test_a_manifest_that_another_program_locks_is_an_error_after_a_while(tmp_path, monkeypatch):
+    manifest = tmp_path / "manifest.json"
+    manifest.write_text("{}")
+    monkeypatch.setattr(locks, "READERS_WAIT", 0.2)
+    with manifest.open("rb") as file:
+        locks.lock(file)
+        with pytest.raises(BusyError, match=r"manifest\.json: another program"):
+            hold_build(manifest)
+    hold_build(manifest).close()
+
+
+def test_a_file_system_without_locks_can_be_read(tmp_path, monkeypatch):
+    manifest = tmp_path / "manifest.json"
+    manifest.write_text("{}")
+
+    def refuse(*_):
+        raise OSError(37, "No locks available")
+
+    monkeypatch.setattr(locks, "take", refuse)
+    hold_build(manifest).close()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="without named pipes")
+def test_a_pipe_in_place_of_a_lock_is_named(tmp_path):
+    os.mkfifo(tmp_path / "writer.lock")
+    named = r"writer\.lock: cannot write: it is a folder, a pipe"
+    with pytest.raises(WorkspaceError, match=named), writer_lock(tmp_path, "add"):
+        pass
+
+
+@pytest.mark.skipif(os.name == "nt", reason="symbolic links need a right there")
+def test_links_that_lead_to_one_another_are_an_error(tmp_path):
+    (tmp_path / "a").symlink_to("b")
+    (tmp_path / "b").symlink_to("a")
+    for path in (tmp_path / "a", tmp_path / "a" / "below"):
+        with pytest.raises(WorkspaceError, match="cannot write"), writer_lock(path, "build"):
+            pass
+    with pytest.raises(WorkspaceError, match=r"root\.json"):
+        Workspace(tmp_path / "a").open()

@@ -35,6 +35,14 @@ def fresh(path):
     return RecordsDatabase(path)
 
 
+def forget(path, user, *, fold):
+    """Forget a user in the two steps of `forget`, and return how many records there were."""
+    with fresh(path).forgetting(user, fold=fold) as (n_records, last):
+        pass
+    fresh(path).forget(user, fold=fold, last=last)
+    return n_records
+
+
 def rows(path, user=None):
     where = "" if user is None else f"WHERE user = '{user}'"
     return fresh(path).rows(f"SELECT {RECORD} FROM recorded {where} ORDER BY number")
@@ -116,12 +124,12 @@ def test_a_content_is_recorded_once_until_it_is_gone(tmp_path):
     write(tmp_path, ["a", "b"], origin=content)
     with pytest.raises(QkvError, match=r"may.csv: the same content .* batch 1 on 20.*`again`"):
         write(tmp_path, ["a", "b"], origin=content)
-    repair_records(tmp_path)
+    repair_records(fresh(tmp_path))
     with pytest.raises(QkvError, match="batch 1"):
         write(tmp_path, ["a", "b"], origin=content._replace(client="http"))
     write(tmp_path, ["x"], "bob", content._replace(again=True))
     fresh(tmp_path).undo()
-    fresh(tmp_path).forget("ann", fold=False)
+    forget(tmp_path, "ann", fold=False)
     assert b"hash" not in (tmp_path / "records.db").read_bytes()
     write(tmp_path, ["a", "b"], origin=content)
 
@@ -154,7 +162,7 @@ def test_where_nothing_was_recorded_nothing_is_made_by_reading(tmp_path):
     assert rows(tmp_path) == []
     fresh(tmp_path).check()
     assert list(tmp_path.iterdir()) == []
-    assert repair_records(tmp_path).changed is False
+    assert repair_records(fresh(tmp_path)).changed is False
     assert fresh(tmp_path).undo() == []
 
 
@@ -173,7 +181,7 @@ def test_damage_of_an_index_alone_loses_no_record(tmp_path):
     places = [place for place in range(len(whole)) if whole.startswith(b"item 777", place)]
     (in_index,) = (place for place in places if not row <= place < row + 30)
     flip(tmp_path / "records.db", in_index + 5)
-    done = repair_records(tmp_path)
+    done = repair_records(fresh(tmp_path))
     assert (done.kept, done.lost) == (2000, 0)
     assert rows(tmp_path) == expected
 
@@ -455,7 +463,7 @@ def test_a_link_out_of_the_workspace_is_not_followed(path, tmp_path_factory):
     (path / "records.db").symlink_to(outside)
     before = outside.read_bytes()
     assert_refused(path, "a link")
-    assert repair_records(path).kept == 0
+    assert repair_records(fresh(path)).kept == 0
     assert outside.read_bytes() == before
     assert len(write(path, ["g"])) == 1
 
@@ -552,17 +560,17 @@ def test_a_writer_that_fails_leaves_what_was_clean(path, monkeypatch):
 
 def test_repair_signs_what_is_whole(path):
     flip(path / "records.json", 30)
-    done = repair_records(path)
+    done = repair_records(fresh(path))
     assert (done.kept, done.lost, done.changed) == (6, 0, True)
     assert "6 records, none lost; checksum written again" in str(done)
     assert len(rows(path)) == 6
-    assert repair_records(path).changed is False
+    assert repair_records(fresh(path)).changed is False
 
 
 @pytest.mark.parametrize("is_there", [True, False])
 def test_a_file_that_is_gone_or_that_sqlite_cannot_open_is_lost_and_that_is_said(path, is_there):
     flip(path / "records.db", 3) if is_there else (path / "records.db").unlink()
-    done = repair_records(path)
+    done = repair_records(fresh(path))
     assert (done.kept, done.lost) == (0, None)
     assert str(done) == "an unknown number of records of records.db; 0 records kept"
     assert rows(path) == []
@@ -574,7 +582,7 @@ def test_the_rows_on_both_sides_of_a_damaged_page_are_kept(tmp_path):
     expected, whole = rows(tmp_path), (tmp_path / "records.db").read_bytes()
     page = whole.index(b"item 777") // 4096 * 4096
     (tmp_path / "records.db").write_bytes(whole[:page] + bytes(4096) + whole[page + 4096 :])
-    done = repair_records(tmp_path)
+    done = repair_records(fresh(tmp_path))
     kept = rows(tmp_path)
     assert (len(kept), done.lost) == (done.kept, 2000 - done.kept)
     assert 0 < done.lost < 150
@@ -589,7 +597,7 @@ def test_repair_counts_what_is_lost_and_keeps_the_rest(tmp_path):
     write(tmp_path, ["undone"]) and fresh(tmp_path).undo()
     expected, whole = rows(tmp_path), (tmp_path / "records.db").read_bytes()
     flip(tmp_path / "records.db", whole.index(b"annitem 777") + 8)  # in the row, not in an index
-    done = repair_records(tmp_path)
+    done = repair_records(fresh(tmp_path))
     assert (done.kept, done.lost) == (1999, 1)
     assert rows(tmp_path) == [row for row in expected if row[2] != "item 777"]
     assert [record.number for record in write(tmp_path, ["g"])] == [4002]
@@ -601,7 +609,7 @@ def test_repair_keeps_what_is_whole_wherever_the_damage_is(path, seed):
     size = (path / "records.db").stat().st_size
     for _ in range(chance.randint(1, 40)):
         flip(path / "records.db", chance.randrange(size))
-    done = repair_records(path)
+    done = repair_records(fresh(path))
     assert done.lost in (6 - done.kept, None)
     assert set(rows(path)) <= set(expected)
     assert len(rows(path)) == done.kept
@@ -613,7 +621,7 @@ def test_repair_keeps_what_is_whole_wherever_the_damage_is(path, seed):
 def test_repair_ends_what_a_killed_writer_began(path, step):
     kill_in(path, step, 40_000)
     n = 6 if step == "spilled" else 40_006
-    done = repair_records(path)
+    done = repair_records(fresh(path))
     assert (done.kept, done.lost, done.changed) == (n, 0, True)
     assert read_checksummed(path / "records.json")["state"] == "clean"
     assert not (path / "records.db-journal").exists()
@@ -628,7 +636,7 @@ def test_a_journal_that_restores_damage_is_not_played_into_what_was_repaired(pat
     flip(journal, journal.read_bytes().index("bobé".encode()) + 23)  # in the row, not in an index
     with pytest.raises(DamagedError):
         rows(path)
-    done = repair_records(path)
+    done = repair_records(fresh(path))
     assert (done.kept, done.lost) == (5, 1)
     assert not journal.exists()
     assert rows(path) == [row for row in expected if row[0] != 5]
@@ -645,7 +653,7 @@ def test_what_is_forgotten_is_in_no_file(tmp_path, fold):
     others = [row for row in rows(tmp_path) if row[1] in ("bob", "eve")]
     gone = {"Zaphod-77", "zaphod-77"} if fold else {"Zaphod-77"}
     n_gone = sum(row[1] in gone for row in rows(tmp_path))
-    assert fresh(tmp_path).forget("Zaphod-77", fold=fold) == n_gone
+    assert forget(tmp_path, "Zaphod-77", fold=fold) == n_gone
     content = b"".join(files(tmp_path).values())
     assert b"Zaphod-77" not in content
     assert (b"zaphod-77" not in content) == fold

@@ -1,6 +1,10 @@
 """`--where` ends: what would take too long, grow too long or go too deep is one clear line."""
 
+import os
+import signal
 import sqlite3
+import threading
+import time
 from contextlib import closing
 from itertools import count
 
@@ -164,3 +168,69 @@ def test_a_condition_stops_at_the_deadline(positions, monkeypatch):
     allow(monkeypatch, 600)
     with deadline(0.01), pytest.raises(DeadlineError):
         positions(slow)
+
+
+@pytest.fixture
+def pressed():
+    """Presses Ctrl-C again and again, with this handler, and counts what it did."""
+    before = signal.getsignal(signal.SIGINT)
+    started = []
+
+    def press(handler):
+        signal.signal(signal.SIGINT, handler)
+        is_over = threading.Event()
+
+        def run():
+            while not is_over.wait(0.003):
+                os.kill(os.getpid(), signal.SIGINT)
+
+        thread = threading.Thread(target=run)
+        started.append((is_over, thread))
+        thread.start()
+
+    yield press
+    for is_over, thread in started:
+        is_over.set()
+        thread.join()
+    signal.signal(signal.SIGINT, before)
+
+
+# In the steps of SQLite, in a function and in an order of ours.
+@pytest.mark.parametrize(
+    "where", [" AND ".join(["name LIKE '%e%i%9%'"] * 30), f"{MILLION} = 'x'", "lower(name) = 'x'"]
+)
+@pytest.mark.skipif(os.name == "nt", reason="needs os.kill")
+def test_ctrl_c_in_a_condition_is_what_its_handler_raises(positions, pressed, monkeypatch, where):
+    class PressedError(Exception):
+        pass
+
+    def handler(*_):
+        if is_asking:
+            raise PressedError
+
+    allow(monkeypatch, 600)
+    is_asking = False
+    pressed(handler)
+    n_pressed = 0
+    end = time.monotonic() + 1
+    while time.monotonic() < end:
+        try:
+            is_asking = True
+            positions(where)
+        except PressedError:
+            n_pressed += 1
+        finally:
+            is_asking = False
+    assert n_pressed
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs os.kill")
+def test_a_handler_of_ctrl_c_that_raises_nothing_stops_nothing(positions, pressed, monkeypatch):
+    allow(monkeypatch, 600)
+    seen = []
+    pressed(lambda *_: seen.append(1))
+    found = positions("price >= 0 AND " + " AND ".join(["name LIKE '%e%i%'"] * 10))
+    end = time.monotonic() + 0.5
+    while time.monotonic() < end or not seen:
+        assert positions("price >= 0 AND " + " AND ".join(["name LIKE '%e%i%'"] * 10)) == found
+    assert signal.getsignal(signal.SIGINT).__name__ == "<lambda>"

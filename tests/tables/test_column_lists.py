@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from qkvsearch.tables.columns.column_types import typed
+from qkvsearch.tables.columns.inference import typed
 
 
 def read(*cells, told=None, convention=""):

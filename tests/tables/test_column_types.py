@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qkvsearch.tables.columns import column_types
-from qkvsearch.tables.columns.column_types import typed
-from qkvsearch.tables.columns.facts import TYPES
+from qkvsearch.tables.column_types import NAMES
+from qkvsearch.tables.columns import inference
+from qkvsearch.tables.columns import numbers as number_cells
+from qkvsearch.tables.columns.inference import typed
 
 
 @pytest.fixture(autouse=True)
@@ -262,7 +263,7 @@ def test_a_number_written_as_in_a_country_is_read_back(amounts, locale):
     assert numbers(*cells) == [float(amount) for amount in amounts]
 
 
-@given(st.lists(st.text(max_size=12) | st.none(), max_size=30), st.sampled_from([None, *TYPES]))
+@given(st.lists(st.text(max_size=12) | st.none(), max_size=30), st.sampled_from([None, *NAMES]))
 def test_any_text_at_all_is_read_and_every_gap_is_counted(cells, told):
     column = read(*cells, told=told)
     filled = [cell for cell in cells if cell is not None]
@@ -275,15 +276,15 @@ def test_any_text_at_all_is_read_and_every_gap_is_counted(cells, told):
 
 def test_many_cells_of_prose_are_not_read_as_numbers_one_by_one(monkeypatch):
     read_lengths = []
-    original = column_types.read_numbers
+    original = number_cells.read_numbers
 
     def counted(texts, *args):
         read_lengths.append(len(texts))
         return original(texts, *args)
 
-    monkeypatch.setattr(column_types, "read_numbers", counted)
+    monkeypatch.setattr(number_cells, "read_numbers", counted)
     read(*[f"thing {n}" for n in range(5000)])
-    assert sum(read_lengths) <= column_types.SAMPLE
+    assert sum(read_lengths) <= inference.SAMPLE
 
 
 def test_rare_prose_among_many_numbers_is_not_missed_for_being_drawn_in_a_sample():

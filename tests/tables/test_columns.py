@@ -7,9 +7,9 @@ from qkvsearch.errors import DataError
 from qkvsearch.tables.columns import Columns, find_column, require_column
 from qkvsearch.tables.columns.choice import choose_catalog_columns, choose_log_columns
 from qkvsearch.tables.dataset import read_dataset
-from qkvsearch.tables.files.encoded import encoded
 from qkvsearch.tables.ids import Ids
 from qkvsearch.tables.report import ReadReport
+from qkvsearch.tables.table import table_of
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_words_beside_the_telling_one_make_it_another_thing(role, name):
 def log_of(columns=None, item_ids=None, **cells):
     report = ReadReport("log.csv")
     frame = pd.DataFrame(cells, dtype=object)
-    return choose_log_columns(encoded(frame), columns or Columns(), report, item_ids), report
+    return choose_log_columns(table_of(frame), columns or Columns(), report, item_ids), report
 
 
 def test_a_title_without_a_usual_name_is_found_by_its_words():

@@ -14,16 +14,16 @@ from qkvsearch._utils import scratch
 from qkvsearch.errors import DataError
 from qkvsearch.tables.columns import Columns
 from qkvsearch.tables.dataset import read_dataset
-from qkvsearch.tables.files.encoded import (
+from qkvsearch.tables.files.frames import as_text
+from qkvsearch.tables.files.tables import read_encoded, read_table
+from qkvsearch.tables.sources import read_source
+from qkvsearch.tables.table import (
     NumberColumn,
     TableEncoder,
     TextColumn,
     different_rows,
-    encoded,
+    table_of,
 )
-from qkvsearch.tables.files.frames import as_text
-from qkvsearch.tables.files.tables import read_encoded, read_table
-from qkvsearch.tables.sources import read_source
 from tests.tables.messy import messy_table
 
 ITEMS = pd.DataFrame({"id": ["1", "2", "u1"], "title": ["a", "b", "c"]})
@@ -299,7 +299,7 @@ def test_of_rows_that_are_alike_the_last_is_kept(in_pieces):
     frame = pd.DataFrame({"a": list("xyxzx"), "b": ["1", None, "1", "1", "2"], "c": list("12345")})
     for rows in (1, 2, 9):
         with in_pieces(rows):
-            found = different_rows(encoded(frame.set_axis(range(1, 6))), ["a", "b"])
+            found = different_rows(table_of(frame.set_axis(range(1, 6))), ["a", "b"])
         assert found.index.tolist() == [2, 3, 4, 5]
         assert found["a"].tolist() == ["y", "x", "z", "x"]
 

@@ -6,17 +6,17 @@ import pytest
 
 from qkvsearch.errors import DataError
 from qkvsearch.tables.columns import Columns
-from qkvsearch.tables.files.encoded import encoded
 from qkvsearch.tables.ids import Ids
 from qkvsearch.tables.log import interactions_from_table
 from qkvsearch.tables.report import ReadReport
+from qkvsearch.tables.table import table_of
 
 
 def read(rows, names=("user", "item", "quantity"), item_ids=None, **columns):
     """The log, its pairs by user and item, and the report."""
     frame = pd.DataFrame(rows, columns=list(names), dtype=object)
     report = ReadReport("log.csv", read=len(frame))
-    log = interactions_from_table(encoded(frame), Columns(**columns), report, item_ids)
+    log = interactions_from_table(table_of(frame), Columns(**columns), report, item_ids)
     pairs = [
         (str(log.user_ids[user]), str(log.item_ids[item]))
         for user, item in zip(log.users, log.items, strict=True)

@@ -12,8 +12,8 @@ from qkvsearch.tables.columns.events import COMMON_EVENTS, event_name
 from qkvsearch.tables.columns.facts import ColumnFacts
 from qkvsearch.tables.columns.row_meaning import RULES, FreeColumn, rule_for
 from qkvsearch.tables.dataset import read_dataset
-from qkvsearch.tables.files.encoded import encoded
 from qkvsearch.tables.report import ReadReport
+from qkvsearch.tables.table import table_of
 
 USERS, ITEMS = [f"u{k}" for k in range(30)], [f"p{k}" for k in range(20)]
 
@@ -152,7 +152,7 @@ def test_a_column_that_may_say_what_a_row_means_stops_unless_it_is_ignored(name)
 def test_each_rule_is_the_first_that_holds_for_its_example(rule):
     name, cells = rule.example
     filled = [cell or np.nan for cell in cells]
-    table = encoded(pd.DataFrame({"user": "a", "item": "x", name: filled}, dtype=object))
+    table = table_of(pd.DataFrame({"user": "a", "item": "x", name: filled}, dtype=object))
     column = FreeColumn(table, name, "user", "item", has_feedback="feedback" in rule.name)
     assert rule_for(column) is rule
 

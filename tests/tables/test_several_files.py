@@ -44,7 +44,7 @@ def test_columns_are_joined_by_name_and_each_file_has_its_report(logs):
 
 def test_a_pattern_is_its_files_by_name_and_frames_may_stand_beside_files(logs, tmp_path):
     frame = pd.DataFrame({"user": ["dora"], "item": [1], "rating": [2]})
-    rows = load([str(tmp_path / "*.csv"), frame], "interactions")[0]
+    rows = load([str(tmp_path / "*.csv"), frame], "interactions")[0].frame()
     assert list(rows["user"]) == ["ann", "bob", "ann", "bob", "cid", "dora"]
 
 
@@ -92,7 +92,8 @@ def test_a_second_log_is_never_taken_for_the_items(logs):
     ],
 )
 def test_a_repeated_header_is_skipped_and_counted(write, text, ids, skipped):
-    frame, report = load(write("t.csv", text), "items")
+    table, report = load(write("t.csv", text), "items")
+    frame = table.frame()
     assert report.skipped == skipped
     assert len(frame) == 2 if ids is None else list(frame["id"]) == ids
 
@@ -103,7 +104,8 @@ def test_a_header_with_the_columns_in_another_order_is_refused(write):
 
 
 def test_a_torn_last_line_of_json_is_skipped_and_one_before_it_is_an_error(write):
-    frame, report = load(write("t.jsonl", '{"id": 1}\n{"id": 2}\n{"id": 3, "ti'), "items")
+    table, report = load(write("t.jsonl", '{"id": 1}\n{"id": 2}\n{"id": 3, "ti'), "items")
+    frame = table.frame()
     assert (list(frame["id"]), report.skipped) == (["1", "2"], {"that is cut off": 1})
     with pytest.raises(DataError, match=r"t.jsonl, line 2: not JSON"):
         load(write("t.jsonl", '{"id": 1}\n{"id": 2, "ti\n{"id": 3}\n'), "items")
@@ -132,7 +134,7 @@ def test_numbers_of_other_kinds_in_another_file_stay_what_they_are(tmp_path, wri
     cells = [[4], [4.5], pd.to_datetime(["2024-01-01"]), pd.to_datetime(["2024-01-01"], utc=True)]
     for n, value in enumerate(cells):
         pd.DataFrame({"id": [n], "x": value}).to_parquet(tmp_path / f"{n}.parquet")
-    rows = load(str(tmp_path / "*.parquet"), "items")[0]
+    rows = load(str(tmp_path / "*.parquet"), "items")[0].frame()
     assert [cell[:4] for cell in rows["x"]] == ["4", "4.5", "2024", "2024"]
 
 

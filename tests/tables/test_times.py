@@ -6,9 +6,9 @@ import pytest
 
 from qkvsearch.errors import DataError
 from qkvsearch.tables.columns.dates import are_times, parse_dates
-from qkvsearch.tables.files.encoded import encoded
 from qkvsearch.tables.log import times_in
 from qkvsearch.tables.report import ReadReport
+from qkvsearch.tables.table import table_of
 from qkvsearch.tables.times import UNKNOWN_TIME
 
 MARCH_1 = 1_709_251_200
@@ -21,7 +21,7 @@ def days(*cells):
 
 def seconds(*cells):
     report = ReadReport("log.csv", read=len(cells))
-    table = encoded(pd.DataFrame({"when": pd.Series(cells, dtype=object)}))
+    table = table_of(pd.DataFrame({"when": pd.Series(cells, dtype=object)}))
     times = times_in(table, "when", np.ones(len(cells), dtype=bool), report)
     return (None if times is None else times.tolist()), "; ".join(report.notes)
 

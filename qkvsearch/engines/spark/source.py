@@ -24,7 +24,6 @@ from qkvsearch.tables.columns.choice import choose_log_columns
 from qkvsearch.tables.columns.dates import SERIAL_DAYS, UNITS, WITHOUT_TIME, note_units
 from qkvsearch.tables.columns.events import event_weights
 from qkvsearch.tables.columns.rating_cells import DISLIKES, LIKES
-from qkvsearch.tables.files.encoded import encoded
 from qkvsearch.tables.files.frames import as_text, check_width, distinct
 from qkvsearch.tables.ids import (
     BLANK,
@@ -38,6 +37,7 @@ from qkvsearch.tables.ids import (
 from qkvsearch.tables.log import check_scale, decided_scale, mismatch
 from qkvsearch.tables.ratings import LARGEST, Scale
 from qkvsearch.tables.report import ReadReport
+from qkvsearch.tables.table import table_of
 from qkvsearch.tables.times import UNKNOWN_TIME
 
 if TYPE_CHECKING:
@@ -217,7 +217,7 @@ class RowReader:
     def __init__(self, log: LogFile, columns: Columns, report: ReadReport) -> None:
         self.log, self.columns, self.report = log, columns, report
         # A table without rows: options and names alone decide.
-        table = encoded(pd.DataFrame(columns=log.names))
+        table = table_of(pd.DataFrame(columns=log.names))
         self.roles = choose_log_columns(table, columns, report, None)
         if columns.rating_scale is not None:
             check_scale(columns.rating_scale, self.roles, log.path)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from qkvsearch._utils.caching import cached_property
 from qkvsearch._utils.callbacks import Progress
+from qkvsearch._utils.limits import ROWS
 from qkvsearch.engines.spark.als import LogBlocks, fit
 from qkvsearch.engines.spark.blocks import (
     HISTORIES,
@@ -173,14 +174,15 @@ def read_on_spark(
             "`engine` reads logs whose `layout` is rows: leave out `layout` or `engine`"
         )
     check_engine(engine)
-    table = None if items is None else load(items, "items", columns)
+    read = None if items is None else load(items, "items", columns, ROWS)
     with spark_session(engine) as spark:
         report = ReadReport(Path(path).name)
         reader = RowReader(open_log(spark, path), columns, report)
         catalog, reports = None, []
-        if table is not None:
-            frame, items_report = table
-            catalog = catalog_from_frame(frame, columns, items_report, reader.some_items())
+        if read is not None:
+            table, items_report = read
+            log = reader.some_items()
+            catalog = catalog_from_frame(table.frame(), columns, items_report, log)
             reports.append(items_report)
         else:
             columns.refuse(("id",), "items")

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from qkvsearch._utils.files import sync
+from qkvsearch._utils.interrupts import held_interrupts
 from qkvsearch._utils.sqlite import connect
 from qkvsearch.store.catalog.title_keys import title_key
 from qkvsearch.tables.catalog_columns import sql_name
@@ -109,7 +110,8 @@ def _fill_items(db: sqlite3.Connection, contents: CatalogRows, fold: bool) -> No
 
     db.create_function("qkv_title_key", 1, lambda title: title_key(str(title)), deterministic=True)
     db.execute("CREATE TABLE titles (key TEXT NOT NULL, position INTEGER PRIMARY KEY)")
-    db.execute("INSERT INTO titles SELECT qkv_title_key(title), _position FROM items")
+    with held_interrupts():
+        db.execute("INSERT INTO titles SELECT qkv_title_key(title), _position FROM items")
     db.execute("CREATE INDEX titles_key ON titles (key)")
     if fold:
         # To find ids in another case.

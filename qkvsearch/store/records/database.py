@@ -144,18 +144,27 @@ class RecordsDatabase(RecordsFile):
             delete(db, records)
         return records
 
-    def forget(self, user: str, *, fold: bool) -> int:
-        """Delete the records of a user by the text of the id, and every trace of them in the file.
-        Return how many there were. fold: ids that differ only in case are the same. Raises
-        `WorkspaceError`.
+    @contextmanager
+    def forgetting(self, user: str, *, fold: bool) -> Iterator[tuple[int, int]]:
+        """Delete the records of a user when the `with` block ends; after an error in it, delete
+        none. Yields how many there are, and the number of the last record of all users.
+
+        user: the text of the id. fold: ids that differ only in case are the same. No other writer
+        comes between. `forget` removes what the file still has of
+        deleted rows. Raises `WorkspaceError`.
+        """
+        with self.writing("forget") as db:
+            n_deleted = _delete_of(db, user, fold, last=totals(db).last)
+            yield n_deleted, totals(db).last
+
+    def forget(self, user: str, *, fold: bool, last: int) -> None:
+        """Delete the records of a user up to the number `last`, and every trace of them in the
+        file. Raises `WorkspaceError`.
         """
         with self.alone("forget"):
             with self._transaction() as db:
-                rows = db.execute(f"SELECT {RECORD} FROM recorded WHERE {is_user(fold)}", (user,))
-                records = [Record(*row) for row in rows]
-                delete(db, records)
+                _delete_of(db, user, fold, last)
             self._vacuum()
-        return len(records)
 
     @contextmanager
     def writing(self, what: str) -> Iterator[sqlite3.Connection]:
@@ -263,6 +272,14 @@ class RecordsDatabase(RecordsFile):
         """Remove the temporary files of killed writers."""
         for path in self.path.parent.glob(".records.*-*"):
             path.unlink(missing_ok=True)
+
+
+def _delete_of(db: sqlite3.Connection, user: str, fold: bool, last: int) -> int:
+    """Delete the records of a user up to a number, and return how many there were."""
+    of_user = f"SELECT {RECORD} FROM recorded WHERE {is_user(fold)} AND number <= ?2"
+    records = [Record(*row) for row in db.execute(of_user, (user, last))]
+    delete(db, records)
+    return len(records)
 
 
 def _is_busy(error: Exception) -> bool:

@@ -40,12 +40,12 @@ class RecordsRepair:
         return f"{lost} of {NAME}; {quantity(self.kept, 'record')} kept"
 
 
-def repair_records(workspace: Path) -> RecordsRepair:
-    """Keep every record of a workspace that SQLite can read and whose checksum is right.
+def repair_records(database: RecordsDatabase) -> RecordsRepair:
+    """Keep every record that SQLite can read and whose checksum is right.
 
-    Raises `WorkspaceError` where nothing can be written.
+    Raises `BusyError` where another writer does not end within the time that the database waits,
+    and `WorkspaceError` where nothing can be written.
     """
-    database = RecordsDatabase.of(workspace)
     if not database.state_file.exists() and not os.path.lexists(database.path):
         return RecordsRepair(0, changed=False)
     with database.alone("repair"):

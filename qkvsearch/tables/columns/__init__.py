@@ -76,35 +76,41 @@ EMAIL = r"[^@\s]+@[^@\s]+\.[^@\s.]+"
 class Columns:
     """The columns that a caller names, and how they are read. None is inferred from the file.
 
-    types: by the name of a column, "number", "date", "yes/no", "list" or "text". rating_scale: the
-    lowest and the highest rating that can be given. fold_ids: ids that differ in case alone are
-    one. strict: a warning is an error. delimiter: the text between the cells of a text file.
-    encoding: of text files, such as "cp850". ignore: columns that are not read. event: the column
-    that says what a row of a log is, and event_weights: what each of its values counts, {"view": 1,
-    "purchase": 5, "refund": -1}; 0 is ignored. layout: "rows" (a row an interaction; the default),
-    "lists" (a line a user: the user, then items) or "matrix" (a row a user, a column an item).
-
     >>> Columns(id="SKU", title="Name", types={"Price": "number"}).title
     'Name'
     """
 
+    # Of a catalog.
     id: str | None = None
     title: str | None = None
+    # The columns that search reads.
     text: Sequence[str] | None = None
+    # Of a log.
     user: str | None = None
     item: str | None = None
     rating: str | None = None
     time: str | None = None
     weight: str | None = None
+    # The types of columns of a catalog, by their names: "number", "date" and so on.
     types: Mapping[str, str] = field(default_factory=dict)
+    # The lowest and the highest rating that can be given.
     rating_scale: tuple[float, float] | None = None
+    # Ids that differ in case alone are one.
     fold_ids: bool = False
+    # A warning is an error.
     strict: bool = False
+    # The text between the cells of a text file.
     delimiter: str | None = None
+    # Of text files, such as "cp850".
     encoding: str | None = None
+    # Columns that are not read.
     ignore: Sequence[str] = ()
+    # The column that says what a row of a log is.
     event: str | None = None
+    # What each event counts: {"view": 1, "purchase": 5, "refund": -1}. 0 is ignored.
     event_weights: Mapping[str, float] = field(default_factory=dict)
+    # Of a log: "rows" (a row is an interaction; the default), "lists" (a line has a user, then
+    # items) or "matrix" (a row is a user, a column an item).
     layout: str | None = None
 
     def __post_init__(self) -> None:

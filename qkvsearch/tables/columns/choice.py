@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Set
 from dataclasses import dataclass
-from functools import cache, partial
 from typing import NamedTuple, TypeAlias
 
 import pandas as pd
 
+from qkvsearch._utils.caching import cached_property
 from qkvsearch.errors import DataError, listed_names
 from qkvsearch.tables.columns import (
     A_NUMBER,
@@ -20,16 +20,16 @@ from qkvsearch.tables.columns import (
     named,
     require_column,
 )
-from qkvsearch.tables.columns.column_types import typed
 from qkvsearch.tables.columns.dates import are_times
 from qkvsearch.tables.columns.events import named_as_taking_back
-from qkvsearch.tables.columns.facts import ColumnFacts, ColumnType
+from qkvsearch.tables.columns.facts import ColumnFacts
+from qkvsearch.tables.columns.inference import typed
 from qkvsearch.tables.columns.row_meaning import check_meaning, says_nothing
 from qkvsearch.tables.columns.searched import holds_codes, why_unsearched
-from qkvsearch.tables.files.encoded import EncodedTable
 from qkvsearch.tables.ids import Ids, id_texts
 from qkvsearch.tables.layouts import layout_hint
 from qkvsearch.tables.report import ReadReport
+from qkvsearch.tables.table import Table
 
 # Number of cells, spread over the column, that are looked at.
 SAMPLE_CELLS = 1_000
@@ -37,8 +37,8 @@ SAMPLE_CELLS = 1_000
 MIN_SHARE = 0.5
 # A column of such a name may as well have amounts, so its cells have to say that it is an id.
 A_NUMBERS_NAME = frozenset(("nr", "no", "nummer", "numer", "numero", "номер", "番号", "번호"))
-Table: TypeAlias = pd.DataFrame | EncodedTable
-Check: TypeAlias = Callable[[pd.Series], pd.Series]
+# A catalog is a frame, and a log a table.
+Rows: TypeAlias = pd.DataFrame | Table
 BY_CALLER, BY_NAME, BY_CELLS = "your choice", "by name", "from its contents"
 BY_LOG = "by the items of the interactions"
 # Which columns a rule is tried on: those with a usual name for the role, or all that have no role,
@@ -59,21 +59,49 @@ class RoleRule(NamedTuple):
     reason: str
     condition: str
     example: str
-    cells: Check | None = None
+    cells: Callable[[RoleChoice, pd.Series], pd.Series] | None = None
     min_share: float = MIN_SHARE
-    column: Callable[[Choice, str], bool] | None = None
+    column: Callable[[RoleChoice, str], bool] | None = None
 
 
-class Choice:
-    """Roles that are assigned one after the other, each to a column that has none yet."""
+class RoleChoice:
+    """Roles that are assigned one after the other, each to a column that has none yet.
 
-    def __init__(self, table: Table, columns: Columns, report: ReadReport) -> None:
+    item_ids: for a log, the ids of the catalog in lower case. log: for a catalog, the interactions
+    with its items. None where there is no such other table.
+    """
+
+    def __init__(
+        self,
+        table: Rows,
+        columns: Columns,
+        report: ReadReport,
+        *,
+        item_ids: Set[str] | None = None,
+        log: Table | None = None,
+    ) -> None:
         self.table = table
         self.columns = columns
         self.report = report
+        self.item_ids = item_ids
+        self.log = log
         self.names = columns.not_ignored(table.columns)
         self.roles: dict[str, str] = {}
         self.reasons: dict[str, str] = {}
+
+    @cached_property
+    def items_of_log(self) -> list[pd.Series]:
+        """Some cells of each column of the log that may be that of the items."""
+        if self.log is None:
+            return []
+        item = self.columns.item
+        names = [item] if item in self.log else named("item", list(self.log.columns))
+        return [sample(self.log, str(name)) for name in names]
+
+    def cells_of(self, name: str) -> pd.Series:
+        """Return a column of a catalog, which is a frame."""
+        assert isinstance(self.table, pd.DataFrame)
+        return self.table[name]
 
     def assign(self, role: str, column: str, reason: str) -> None:
         self.roles[role] = column
@@ -122,7 +150,7 @@ class Choice:
         cells = sample(self.table, name)
         if cells.empty:
             return rule.tried == NAMED
-        fitting = rule.cells(cells)
+        fitting = rule.cells(self, cells)
         if fitting.mean() > rule.min_share:
             return True
         if rule.tried == NAMED:
@@ -162,7 +190,7 @@ class Choice:
         self.report.chosen = "; ".join(phrases)
 
 
-def sample(table: Table, column: str) -> pd.Series:
+def sample(table: Rows, column: str) -> pd.Series:
     """Return some of a column's cells that are not empty."""
     if not isinstance(table, pd.DataFrame):
         return table.sample(column, SAMPLE_CELLS)
@@ -174,10 +202,10 @@ def spread(cells: pd.Series) -> pd.Series:
     return cells.iloc[:: max(1, len(cells) // SAMPLE_CELLS)]
 
 
-def users_column(table: Table) -> str | None:
+def users_column(table: Rows) -> str | None:
     """Return a column that is named as users are, or has e-mail addresses in it."""
-    choice = Choice(table, Columns(), ReadReport(""))
-    choice.apply(rule for rule in log_rules(None) if rule.role == "user")
+    choice = RoleChoice(table, Columns(), ReadReport(""))
+    choice.apply(rule for rule in LOG_RULES if rule.role == "user")
     return choice.roles.get("user")
 
 
@@ -197,14 +225,14 @@ def are_emails(cells: pd.Series) -> pd.Series:
     return cells.str.strip().str.fullmatch(EMAIL).astype(bool)
 
 
-def are_among(ids: set[str], cells: pd.Series) -> pd.Series:
+def are_among(ids: Set[str], cells: pd.Series) -> pd.Series:
     return id_texts(cells).str.casefold().isin(ids)
 
 
 # --- the columns of a log ---
 
 
-LOG_TYPES: dict[str, ColumnType] = {
+LOG_TYPES: dict[str, str] = {
     "user": "text",
     "item": "text",
     "rating": "number",
@@ -216,108 +244,104 @@ LOG_TYPES: dict[str, ColumnType] = {
 TIME_RANKS = "time_rank_in_user"
 
 
-def log_rules(item_ids: set[str] | None) -> list[RoleRule]:
-    """Return the rules by which the columns of a log get their roles, in order.
-
-    item_ids: the ids of the catalog in lower case, None without a catalog.
-    """
-    in_catalog = None if item_ids is None else partial(are_among, item_ids)
-    rules = [
-        RoleRule(
-            "user",
-            NAMED,
-            BY_NAME,
-            "It has a usual name.",
-            "`user_id`, `customer_email`, `Kunden-Nr.`",
-        ),
-        RoleRule(
-            "item",
-            NAMED,
-            BY_NAME,
-            "It has a usual name and, with a catalog, a cell that is an id of it.",
-            "`item`, `product_id`, `SKU`",
-            cells=in_catalog,
-            min_share=0,
-        ),
-        RoleRule("rating", NAMED, BY_NAME, "It has a usual name.", "`rating`, `stars`"),
-        RoleRule(
-            "weight",
-            NAMED,
-            BY_NAME,
-            "It has a usual name, and most cells are numbers.",
-            "`quantity`, `minutes_watched`",
-            cells=can_be_numbers,
-        ),
-        RoleRule(
-            "time",
-            NAMED,
-            BY_NAME,
-            "It has a usual name, and half of the cells are times or numbers.",
-            "`timestamp`, `ordered_at`",
-            cells=lambda cells: are_times(cells) | are_numbers(cells),
-            min_share=0.499,
-        ),
-        RoleRule(
-            "time",
-            FREE,
-            BY_NAME,
-            f"Its name is `{TIME_RANKS}`.",
-            f"`{TIME_RANKS}`",
-            column=lambda choice, name: name == TIME_RANKS,
-        ),
-        RoleRule(
-            "user",
-            FREE,
-            BY_CELLS,
-            "Most cells are e-mail addresses.",
-            "ann@example.com, bob@example.com",
-            cells=are_emails,
-        ),
-    ]
-    if in_catalog is not None:
-        rules.append(
-            RoleRule(
-                "item",
-                FREE,
-                BY_CELLS,
-                "Most cells are ids of the catalog.",
-                "m013, m025",
-                cells=in_catalog,
-            )
-        )
-    return [
-        *rules,
-        RoleRule(
-            "item",
-            NAMED,
-            BY_NAME,
-            "It has a usual name, though no cell is an id of the catalog; its rows are skipped.",
-            "`item`: another catalog's ids",
-        ),
-        RoleRule(
-            "time",
-            FREE,
-            BY_CELLS,
-            "Most cells are times, and it is not named as of refunds or cancellations.",
-            "2024-03-01, 2024-03-02",
-            cells=are_times,
-            column=lambda choice, name: not named_as_taking_back(name),
-        ),
-        RoleRule(
-            "event",
-            NAMED,
-            BY_NAME,
-            "It has a usual name, and its cells differ within the rows of an item.",
-            "`event_type`, `action`",
-            column=_differs_within_items,
-        ),
-    ]
+def _in_catalog(choice: RoleChoice, cells: pd.Series) -> pd.Series:
+    if choice.item_ids is None:
+        return pd.Series(True, cells.index)
+    return are_among(choice.item_ids, cells)
 
 
-def _differs_within_items(choice: Choice, name: str) -> bool:
+def _differs_within_items(choice: RoleChoice, name: str) -> bool:
     items = [choice.roles["item"]] if "item" in choice.roles else []
-    assert isinstance(choice.table, EncodedTable)
+    assert isinstance(choice.table, Table)
     return not says_nothing(choice.table, name, items)
+
+
+# The rules by which the columns of a log get their roles, in order.
+LOG_RULES = (
+    RoleRule(
+        "user",
+        NAMED,
+        BY_NAME,
+        "It has a usual name.",
+        "`user_id`, `customer_email`, `Kunden-Nr.`",
+    ),
+    RoleRule(
+        "item",
+        NAMED,
+        BY_NAME,
+        "It has a usual name and, with a catalog, a cell that is an id of it.",
+        "`item`, `product_id`, `SKU`",
+        cells=_in_catalog,
+        min_share=0,
+    ),
+    RoleRule("rating", NAMED, BY_NAME, "It has a usual name.", "`rating`, `stars`"),
+    RoleRule(
+        "weight",
+        NAMED,
+        BY_NAME,
+        "It has a usual name, and most cells are numbers.",
+        "`quantity`, `minutes_watched`",
+        cells=lambda choice, cells: can_be_numbers(cells),
+    ),
+    RoleRule(
+        "time",
+        NAMED,
+        BY_NAME,
+        "It has a usual name, and half of the cells are times or numbers.",
+        "`timestamp`, `ordered_at`",
+        cells=lambda choice, cells: are_times(cells) | are_numbers(cells),
+        min_share=0.499,
+    ),
+    RoleRule(
+        "time",
+        FREE,
+        BY_NAME,
+        f"Its name is `{TIME_RANKS}`.",
+        f"`{TIME_RANKS}`",
+        column=lambda choice, name: name == TIME_RANKS,
+    ),
+    RoleRule(
+        "user",
+        FREE,
+        BY_CELLS,
+        "Most cells are e-mail addresses.",
+        "ann@example.com, bob@example.com",
+        cells=lambda choice, cells: are_emails(cells),
+    ),
+    RoleRule(
+        "item",
+        FREE,
+        BY_CELLS,
+        "There is a catalog, and most cells are ids of it.",
+        "m013, m025",
+        cells=_in_catalog,
+        column=lambda choice, name: choice.item_ids is not None,
+    ),
+    RoleRule(
+        "item",
+        NAMED,
+        BY_NAME,
+        "It has a usual name, though no cell is an id of the catalog; its rows are skipped.",
+        "`item`: another catalog's ids",
+    ),
+    RoleRule(
+        "time",
+        FREE,
+        BY_CELLS,
+        "Most cells are times, and it is not named as of refunds or cancellations.",
+        "2024-03-01, 2024-03-02",
+        cells=lambda choice, cells: are_times(cells),
+        column=lambda choice, name: not named_as_taking_back(name),
+    ),
+    RoleRule(
+        "event",
+        NAMED,
+        BY_NAME,
+        "It has a usual name, and its cells differ within the rows of an item.",
+        "`event_type`, `action`",
+        column=_differs_within_items,
+    ),
+)
 
 
 @dataclass(frozen=True)
@@ -334,17 +358,17 @@ class LogChoice:
 
 
 def choose_log_columns(
-    table: EncodedTable, columns: Columns, report: ReadReport, item_ids: Ids | None
+    table: Table, columns: Columns, report: ReadReport, item_ids: Ids | None
 ) -> LogChoice:
     """Choose the columns of a log, and describe the choice in `report`.
 
     item_ids: those of the catalog, among which an item has to be. Raises `DataError` where no
     column can be the user or the item.
     """
-    choice = Choice(table, columns, report)
-    choice.by_caller(*LOG_TYPES)
     ids = None if item_ids is None else {text.casefold() for text in item_ids.texts}
-    choice.apply(log_rules(ids))
+    choice = RoleChoice(table, columns, report, item_ids=ids)
+    choice.by_caller(*LOG_TYPES)
+    choice.apply(LOG_RULES)
     for role in ("user", "item"):
         if role not in choice.roles:
             try:
@@ -391,16 +415,16 @@ class CatalogChoice:
 
 
 def choose_catalog_columns(
-    frame: pd.DataFrame, columns: Columns, report: ReadReport, log: EncodedTable | None = None
+    frame: pd.DataFrame, columns: Columns, report: ReadReport, log: Table | None = None
 ) -> CatalogChoice:
     """Choose the columns of a catalog, and describe the choice in `report`.
 
     log: the interactions with these items, if any. Raises `DataError` where no column can be the
     id of the items of a log.
     """
-    choice = Choice(frame, columns, report)
+    choice = RoleChoice(frame, columns, report, log=log)
     choice.by_caller("id", "title")
-    choice.apply(catalog_rules(log, columns.item))
+    choice.apply(CATALOG_RULES)
     is_one = len(choice.names) == 1 and DELIMITER.search(choice.names[0])
     if "id" not in choice.roles and (log is not None or is_one):
         require_column("id", None, choice.free(), report.file, choice.names)
@@ -408,76 +432,6 @@ def choose_catalog_columns(
     id_ = choice.roles.get("id")
     choice.describe(id="" if id_ else "the number of the row (`id_column` names a column)")
     return CatalogChoice(id_, choice.roles.get("title", id_))
-
-
-def catalog_rules(log: EncodedTable | None, item_column: str | None = None) -> list[RoleRule]:
-    """Return the rules by which the columns of a catalog get their roles, in order.
-
-    log: the interactions with the items, if any. item_column: the one that the caller names.
-    """
-    rules = [
-        RoleRule("id", NAMED, BY_NAME, "It has a usual name.", "`id`, `SKU`, `Artikel-Nr.`"),
-        RoleRule("title", NAMED, BY_NAME, "It has a usual name.", "`title`, `Name`, `名称`"),
-        RoleRule(
-            "id",
-            FREE,
-            BY_CELLS,
-            "It has a code of its own in every row, and is not the only column.",
-            "A-1042, A-1043",
-            column=lambda choice, name: len(choice.names) > 1 and _are_ids(_cells(choice, name)),
-        ),
-        RoleRule(
-            "title",
-            FREE,
-            BY_CELLS,
-            "It has texts of up to 120 characters, which mostly differ and which search reads.",
-            "Spirited Away, Princess Mononoke",
-            column=lambda choice, name: _are_titles(_cells(choice, name)),
-        ),
-    ]
-    rules.append(
-        RoleRule(
-            "id",
-            FREE,
-            BY_NAME,
-            "It is named as a number, and has another whole number in every row.",
-            "`Nr` or `№` with 1, 2, 3",
-            column=lambda choice, name: (
-                folded(name) in A_NUMBERS_NAME and _are_numbered(_cells(choice, name))
-            ),
-        )
-    )
-    if log is None:
-        return rules
-
-    @cache
-    def items_of_log() -> list[pd.Series]:
-        """Return some cells of each column that may be that of the items."""
-        names = [item_column] if item_column in log else named("item", list(log.columns))
-        return [sample(log, str(name)) for name in names]
-
-    def identifies_items(choice: Choice, name: str) -> bool:
-        ids = set(id_texts(_cells(choice, name).dropna()).str.casefold())
-        return any(
-            len(items) > 0 and are_among(ids, items).mean() > MIN_SHARE for items in items_of_log()
-        )
-
-    # A catalog may have several ids, such as a SKU and an EAN.
-    by_log = RoleRule(
-        "id",
-        NAMED_FIRST,
-        BY_LOG,
-        "Most items of the interactions are in it. Columns with a usual name come first.",
-        "`EAN` beside `SKU`",
-        column=identifies_items,
-    )
-    return [by_log, *rules]
-
-
-def _cells(choice: Choice, name: str) -> pd.Series:
-    """Return a column of a catalog, which is a frame."""
-    assert isinstance(choice.table, pd.DataFrame)
-    return choice.table[name]
 
 
 def _are_ids(column: pd.Series) -> bool:
@@ -502,3 +456,56 @@ def _are_titles(column: pd.Series) -> bool:
     texts = typed(cells)
     is_title = cells.str.strip().str.fullmatch(LIKE_A_TITLE)
     return texts.type == "text" and not why_unsearched(texts.cells) and is_title.mean() > MIN_SHARE
+
+
+def _names_items_of_log(choice: RoleChoice, name: str) -> bool:
+    """Return whether most items of the log are in a column. A catalog may have several ids, such as
+    a SKU and an EAN.
+    """
+    if choice.log is None:
+        return False
+    ids = set(id_texts(choice.cells_of(name).dropna()).str.casefold())
+    return any(
+        len(items) > 0 and are_among(ids, items).mean() > MIN_SHARE for items in choice.items_of_log
+    )
+
+
+# The rules by which the columns of a catalog get their roles, in order.
+CATALOG_RULES = (
+    RoleRule(
+        "id",
+        NAMED_FIRST,
+        BY_LOG,
+        "There are interactions, and most of their items are in it. Usual names come first.",
+        "`EAN` beside `SKU`",
+        column=_names_items_of_log,
+    ),
+    RoleRule("id", NAMED, BY_NAME, "It has a usual name.", "`id`, `SKU`, `Artikel-Nr.`"),
+    RoleRule("title", NAMED, BY_NAME, "It has a usual name.", "`title`, `Name`, `名称`"),
+    RoleRule(
+        "id",
+        FREE,
+        BY_CELLS,
+        "It has a code of its own in every row, and is not the only column.",
+        "A-1042, A-1043",
+        column=lambda choice, name: len(choice.names) > 1 and _are_ids(choice.cells_of(name)),
+    ),
+    RoleRule(
+        "title",
+        FREE,
+        BY_CELLS,
+        "It has texts of up to 120 characters, which mostly differ and which search reads.",
+        "Spirited Away, Princess Mononoke",
+        column=lambda choice, name: _are_titles(choice.cells_of(name)),
+    ),
+    RoleRule(
+        "id",
+        FREE,
+        BY_NAME,
+        "It is named as a number, and has another whole number in every row.",
+        "`Nr` or `№` with 1, 2, 3",
+        column=lambda choice, name: (
+            folded(name) in A_NUMBERS_NAME and _are_numbered(choice.cells_of(name))
+        ),
+    ),
+)

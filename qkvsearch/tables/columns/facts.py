@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import ArrayLike
 
-ColumnType = Literal["number", "date", "yes/no", "list", "text"]
-TYPES: tuple[ColumnType, ...] = get_args(ColumnType)
 # Between the entries of a stored list.
 LIST_SEPARATOR = "|"
 MAX_EXAMPLE = 80
@@ -31,39 +29,30 @@ NO = frozenset(map(fold, CELL_WORDS["no"]))
 CURRENCY_SYMBOLS = "$¢£¤¥₠-⃀﷼฿֏؋₿＄￠￡￥￦"
 
 
-def text_read(cell: Any, column_type: str) -> str:
-    """Return what search reads of a cell: a list with spaces between its entries, since pretrained
-    encoders have a vector for the separator.
-
-    >>> text_read("Rain|Snow", "list"), text_read("a|b", "text"), text_read(None, "text")
-    ('Rain Snow', 'a|b', '')
-    """
-    text = "" if cell is None else str(cell)
-    return text.replace(LIST_SEPARATOR, " ") if column_type == "list" else text
-
-
 @dataclass(frozen=True)
 class ColumnFacts:
     """The facts about a column that a build shows and stores.
-
-    name: as the file spells it. role: "id", "title", "text", "user", "item", "rating", "weight",
-    "time", or "" for a column that only filters. empty: the share of its cells, 0 to 1, that are
-    empty, emptied ones included. example: a stored cell, none of users. changed: how many cells
-    were changed, by the kind of change: {"currency removed": 1503, "emptied: no number": 2}.
-    stored: the column's name in the workspace, if another one. convention: how ambiguous cells were
-    read: the decimal separator, or "day first".
 
     >>> ColumnFacts("Price", "", "number", empty=0.01, example="12.5").to_record()["type"]
     'number'
     """
 
+    # As the file spells it.
     name: str
+    # "id", "title", "text", "user", "item", "rating", "weight", "event", "time", or "" for a column
+    # that only filters.
     role: str
-    type: ColumnType
+    # One of `column_types.NAMES`.
+    type: str
+    # The share of its cells, 0 to 1, that are empty, emptied ones included.
     empty: float = 0.0
+    # A stored cell, none of users.
     example: str = ""
+    # How many cells were changed, by the kind of change: {"$ removed": 1503}.
     changed: dict[str, int] = field(default_factory=dict)
+    # The column's name in the workspace, if another one.
     stored: str = ""
+    # How ambiguous cells were read: the decimal separator, or "day first".
     convention: str = ""
 
     def of_cells(self, cells: pd.Series) -> ColumnFacts:
@@ -91,7 +80,7 @@ class ParsedCells:
     fit it. convention: how ambiguous cells were read, so that later ones are read the same way.
     """
 
-    type: ColumnType
+    type: str
     values: pd.Series
     changed: dict[str, np.ndarray] = field(default_factory=dict)
     doubts: str = ""

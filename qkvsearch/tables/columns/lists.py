@@ -6,8 +6,9 @@ import ast
 import json
 import re
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -98,7 +99,11 @@ def _arrays(texts: pd.Series) -> pd.Series | None:
 
 
 def _array(text: str) -> list[str] | None:
-    for parse in (json.loads, ast.literal_eval)[: 1 if len(text) > MAX_PYTHON else 2]:
+    is_long = len(text) > MAX_PYTHON
+    parsers: list[Callable[[str], Any]] = [json.loads]
+    if not is_long:
+        parsers.append(ast.literal_eval)
+    for parse in parsers:
         try:
             array = parse(text.strip())
             if all(isinstance(entry, str | int | float) for entry in array):

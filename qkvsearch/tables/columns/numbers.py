@@ -84,7 +84,8 @@ class NumberCell(NamedTuple):
     def text(self, decimal: str) -> str:
         """Return the number as Python writes it."""
         digits = self.digits.translate(TO_DOT[self.separator(decimal)])
-        return "-" * self.negative + digits + self.power
+        sign = "-" if self.negative else ""
+        return sign + digits + self.power
 
 
 PERCENT_REMOVED = "% removed"
@@ -137,12 +138,17 @@ def _cell(text: str) -> NumberCell:
         return NO_NUMBER
     if shape == "either" and ARABIC_DECIMAL in text:
         shape = "dot"
-    brackets, minus = bool(match["open"]), "-" in (match["sign"], match["late"])
-    currency = match["before"] or match["after"] or ""
+    has_brackets = bool(match["open"])
+    has_minus = "-" in (match["sign"], match["late"])
     return NumberCell(
-        shape, match["digits"], match["power"] or "", minus != brackets, currency,
-        bool(match["percent"]), brackets,
-    )  # fmt: skip
+        shape=shape,
+        digits=match["digits"],
+        power=match["power"] or "",
+        negative=has_minus != has_brackets,
+        currency=match["before"] or match["after"] or "",
+        percent=bool(match["percent"]),
+        brackets=has_brackets,
+    )
 
 
 def _spelled(text: str) -> str:

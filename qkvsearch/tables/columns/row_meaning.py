@@ -21,7 +21,7 @@ from qkvsearch.tables.columns import EMAIL, NAMES, Columns, folded, named, words
 from qkvsearch.tables.columns.events import counted, named_as_taking_back
 from qkvsearch.tables.columns.facts import NO, YES, are_missing
 from qkvsearch.tables.columns.rating_cells import DISLIKES, LIKES, LOG_WORDS, out_of
-from qkvsearch.tables.files.encoded import Coded, EncodedTable
+from qkvsearch.tables.table import Coded, Table
 from qkvsearch.terminal import shorten
 
 # Words of names and of cells: of events (cart, like), of dislikes (hidden, skipped), of numbers
@@ -56,7 +56,7 @@ class FreeColumn:
     """
 
     def __init__(
-        self, table: EncodedTable, name: str, user: str, item: str, *, has_feedback: bool
+        self, table: Table, name: str, user: str, item: str, *, has_feedback: bool
     ) -> None:
         self.table = table
         self.name = name
@@ -419,7 +419,7 @@ def rule_for(column: FreeColumn) -> Rule | None:
 
 
 def check_meaning(
-    table: EncodedTable, free: Sequence[str], roles: Mapping[str, str], columns: Columns, file: str
+    table: Table, free: Sequence[str], roles: Mapping[str, str], columns: Columns, file: str
 ) -> None:
     """Raise `DataError` where a column without a role may say what a row means.
 
@@ -461,7 +461,7 @@ def are_users(texts: pd.Series, users: pd.Series) -> np.ndarray:
     return (texts.isin(users) | texts.str.strip().str.fullmatch(EMAIL)).to_numpy(bool)
 
 
-def says_nothing(table: EncodedTable, name: str, ids: Collection[str]) -> bool:
+def says_nothing(table: Table, name: str, ids: Collection[str]) -> bool:
     """Return whether all rows of an item, or of a user, have the same cell in a column.
 
     ids: the columns of items and users. Only items (users) with several rows show it. They must

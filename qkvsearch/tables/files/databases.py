@@ -12,6 +12,7 @@ from qkvsearch._utils.limits import CELL
 from qkvsearch._utils.sqlite import connect
 from qkvsearch.errors import DataError
 from qkvsearch.tables.catalog_columns import quoted
+from qkvsearch.tables.files.file_format import BinaryFormat, add_pieces
 from qkvsearch.tables.files.frames import (
     Piece,
     batched,
@@ -25,7 +26,7 @@ from qkvsearch.tables.files.unpacking import TableFile
 from qkvsearch.tables.report import ReadReport
 
 # How files begin, and what those in WAL mode have from byte 18 on.
-SQLITE, WAL = b"SQLite format 3\0", b"\2\2"
+MARK, WAL = b"SQLite format 3\0", b"\2\2"
 READS = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ)
 MAX_LETTER_BYTES = 4
 
@@ -86,3 +87,12 @@ def _refuse_programs(database: sqlite3.Connection, table: str, label: str) -> No
             f"{label}: {table} is computed when it is read, and only stored tables are read; store "
             f"it with CREATE TABLE … AS SELECT * FROM {table}, or export it as CSV"
         )
+
+
+SQLITE = BinaryFormat(
+    name="SQLite file",
+    recognized_by="its first bytes",
+    notes="`shop.db#orders`; a single table needs no name",
+    fits=lambda file, start: start.startswith(MARK),
+    add=lambda file, limit, encoder: add_pieces(read_sqlite(file), file, limit, encoder),
+)

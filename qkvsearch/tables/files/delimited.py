@@ -15,6 +15,7 @@ import pandas as pd
 
 from qkvsearch.errors import DataError
 from qkvsearch.tables.columns import NAMES, folded
+from qkvsearch.tables.files.file_format import TextFormat, TextOptions
 from qkvsearch.tables.files.frames import (
     Piece,
     begins_with_number,
@@ -26,10 +27,13 @@ from qkvsearch.tables.files.frames import (
     rows_at_once,
 )
 from qkvsearch.tables.files.quotes import QuotedText
+from qkvsearch.tables.files.unpacking import TableFile
 from qkvsearch.tables.report import ReadReport
 
 # The first of those that fit equally well is taken.
 DELIMITERS = ",;\t|"
+# Suffixes of files whose delimiter is a tab.
+TAB_SUFFIXES = (".tsv", ".tab")
 # A text of one column is split at a character that no text has.
 ONE_COLUMN = "\x1f"
 # Characters that decide the delimiter and where the header is.
@@ -375,3 +379,18 @@ def _quotes_are_text(text: io.TextIOBase) -> bool:
 
 def _opens_quote(cell: str) -> bool:
     return cell.startswith('"') and (len(cell) == 1 or not cell.endswith('"'))
+
+
+def _read(file: TableFile, text: io.TextIOBase, options: TextOptions) -> Iterator[Piece]:
+    delimiter = options.delimiter or ("\t" if file.suffix in TAB_SUFFIXES else None)
+    return read_delimited(file.label, file.name, text, delimiter, options.names)
+
+
+DELIMITED = TextFormat(
+    name="CSV, TSV",
+    recognized_by="anything else; `.tsv`, `.tab`",
+    notes="delimiter `, ; tab` or `|` ([which one](#the-delimiter)), or `--delimiter`; quoted "
+    "cells may span lines; a quote in them is doubled or has a backslash before it",
+    fits=lambda file, text, options: True,
+    read=_read,
+)

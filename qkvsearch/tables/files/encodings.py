@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from encodings.aliases import aliases
 from pathlib import Path
 from typing import NamedTuple
@@ -99,7 +99,7 @@ def _by_line(path: Path) -> DecodedText:
         texts = _blocks(path, encoding)
     else:
         texts = (_utf8(line) or line.decode(encoding, "replace") for line in _lines(path))
-    return _copied(texts, encoding, n_others, [doubt] * (not is_sure))
+    return _copied(texts, encoding, n_others, warnings=[] if is_sure else [doubt])
 
 
 def _lines(path: Path) -> Iterator[bytes]:
@@ -119,7 +119,8 @@ def _copied(
     texts: Iterable[str], encoding: str, repaired: int = 0, warnings: Sequence[str] = ()
 ) -> DecodedText:
     """Copy a text as UTF-8, and count the characters that could not be read."""
-    copy, n_lost = scratch_file(), 0
+    copy = scratch_file()
+    n_lost = 0
     try:
         for text in texts:
             n_lost += text.count("\ufffd")
@@ -127,11 +128,11 @@ def _copied(
     except UnicodeError as error:
         raise DataError(f"the file cannot be read as {encoding} (`encoding`): {error}") from None
     copy.seek(0)
-    lost = "{n} {n:character is|characters are} not {encoding} and {n:was|were} lost".format(
-        n=Count(n_lost), encoding=encoding
-    )
-    warning = "; ".join([*warnings, *[lost] * bool(n_lost)])
-    return DecodedText(io.TextIOWrapper(copy, "utf-8-sig", newline=""), repaired, encoding, warning)
+    if n_lost:
+        lost = "{n} {n:character is|characters are} not {encoding} and {n:was|were} lost"
+        warnings = [*warnings, lost.format(n=Count(n_lost), encoding=encoding)]
+    copied = io.TextIOWrapper(copy, "utf-8-sig", newline="")
+    return DecodedText(copied, repaired, encoding, "; ".join(warnings))
 
 
 class Letters(NamedTuple):
@@ -162,46 +163,80 @@ class Letters(NamedTuple):
         return cls(text, usual, n_usual, round(n_usual / n_all, 2) if n_all else 1.0)
 
 
+class Fit(NamedTuple):
+    """How well an encoding fits a sample. The smallest tuple fits best."""
+
+    # Minus the share of usual letters.
+    unusual: float
+    # As `chaos`, but 0 for Asian encodings, of which it says little.
+    disorder: float
+    # The place of the encoding in `encodings.json`.
+    place: int
+    # The disorder that charset-normalizer finds, without that of the best of its matches.
+    chaos: float
+    letters: Letters
+
+    def is_as_good_as(self, best: Fit) -> bool:
+        """Return whether this text may as well be meant as the best one."""
+        is_in_order = self.chaos <= best.chaos + MAX_DISORDER
+        margin = MAX_DIFFERENCE if is_in_order else -MAX_DIFFERENCE
+        return self.letters.text != best.letters.text and self.unusual < best.unusual + margin
+
+
 def detect(sample: bytes) -> tuple[str, bool]:
     """Return the encoding of lines that are not UTF-8, and whether no other fits as well.
 
     Windows-1252 is, unless charset-normalizer finds less disorder in another and that has clearly
     more letters of one of its languages, which `encodings.json` has as regular expressions.
     """
-    from charset_normalizer import from_bytes
-
     languages = json.loads(Path(__file__).with_name("encodings.json").read_text("utf-8"))
     alphabets = {name: languages["letters"][kind] for name, kind in languages["encodings"].items()}
-    order, fits, size = list(alphabets), [], max(1, len(sample))
     windows = Letters.of(sample.decode("cp1252", "replace"), alphabets["cp1252"], symbols=True)
+    fits = _fits(sample, alphabets, windows)
+    in_order = [fit for fit in fits if fit.disorder <= MAX_DISORDER]
+    best = min(in_order, default=Fit(0, 0, 0, 0, windows))
+    letters = best.letters
+    n_needed = MIN_DISTINCT if best.unusual == -1 else MANY
+    is_sure = (
+        -best.unusual > MIN_USUAL
+        and len(letters.usual) >= n_needed
+        and not any(fit.is_as_good_as(best) for fit in fits)
+    )
+    name = list(alphabets)[best.place]
+    if name != "cp1252":
+        n, n_distinct = len(letters.usual), len(set(letters.usual))
+        are_different = n_distinct >= MIN_DISTINCT or (n_distinct == 2 and n >= 3 * MANY)
+        has_clearly_more = n >= MANY // 2 and n > MIN_RATIO * windows.n_usual
+        if is_sure and are_different and has_clearly_more:
+            return name, True
+        is_sure = False
     is_plain = not windows.usual and windows.share == 1
-    is_latin_9 = re.search("[¼½](?=u|il)|¤", windows.text, re.IGNORECASE) is not None  # œuvre, €
+    # Signs at the place of letters of Latin-9: œuvre, and €.
+    is_latin_9 = re.search("[¼½](?=u|il)|¤", windows.text, re.IGNORECASE) is not None
+    return WINDOWS, (is_plain or is_sure) and not is_latin_9
+
+
+def _fits(sample: bytes, alphabets: Mapping[str, Sequence[str]], windows: Letters) -> list[Fit]:
+    """Return the encodings in which a sample is not in much disorder. windows: its letters in
+    Windows-1252.
+    """
+    from charset_normalizer import from_bytes
+
+    order = list(alphabets)
+    size = max(1, len(sample))
     matches = from_bytes(sample, steps=1, chunk_size=size, threshold=1.0, cp_isolation=order)
     lowest = min((match.chaos for match in matches), default=0)
+    fits = []
     for match in matches:
         chaos = round(match.chaos - lowest, 3)
         for name in set(match.could_be_from_charset) & set(order):
-            is_asian, is_windows = name in ASIAN, name == "cp1252"
-            letters = windows if is_windows else Letters.of(str(match), alphabets[name])
-            fit = (-letters.share, 0 if is_asian else chaos, order.index(name), chaos, letters)
-            if chaos <= (MAX_IN_ASIAN if is_asian else MUCH_DISORDER):
-                fits.append(fit)
-    share, _, best, chaos, letters = min(
-        (fit for fit in fits if fit[1] <= MAX_DISORDER), default=(0, 0, 0, 0, windows)
-    )
-    is_sure = -share > MIN_USUAL and not any(
-        other.text != letters.text
-        and near < share + (MAX_DIFFERENCE if its <= chaos + MAX_DISORDER else -MAX_DIFFERENCE)
-        for near, _, _, its, other in fits
-    )
-    is_sure &= len(letters.usual) >= (MIN_DISTINCT if share == -1 else MANY)
-    if order[best] != "cp1252":
-        n, n_distinct = len(letters.usual), len(set(letters.usual))
-        is_sure &= n_distinct >= MIN_DISTINCT or (n_distinct == 2 and n >= 3 * MANY)
-        if is_sure and n >= MANY // 2 and n > MIN_RATIO * windows.n_usual:
-            return order[best], True
-    is_sure &= order[best] == "cp1252"
-    return WINDOWS, (is_plain or is_sure) and not is_latin_9
+            is_asian = name in ASIAN
+            if chaos > (MAX_IN_ASIAN if is_asian else MUCH_DISORDER):
+                continue
+            letters = windows if name == "cp1252" else Letters.of(str(match), alphabets[name])
+            disorder = 0 if is_asian else chaos
+            fits.append(Fit(-letters.share, disorder, order.index(name), chaos, letters))
+    return fits
 
 
 def wide_encoding(start: bytes) -> str | None:

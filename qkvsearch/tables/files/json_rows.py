@@ -15,11 +15,13 @@ from typing import Any
 
 from qkvsearch._utils.limits import CELL_BYTES, JSON_DEPTH, check_unpacked
 from qkvsearch.errors import DataError
+from qkvsearch.tables.files.file_format import TextFormat, TextOptions
 from qkvsearch.tables.files.frames import Piece, batched, check_names, distinct, text_of_rows
 from qkvsearch.tables.files.repeated_keys import SkippedRows, object_of_pairs, repeated_key
 from qkvsearch.tables.files.unpacking import TableFile
 from qkvsearch.tables.report import ReadReport
 
+SUFFIXES = (".jsonl", ".ndjson", ".json")
 # About the bytes that a list or an object takes in memory, and a value behind a comma.
 NESTED_BYTES, VALUE_BYTES = 64, 32
 
@@ -127,3 +129,17 @@ def _depth(value: Any) -> int:
             child for node in level for child in (node.values() if isinstance(node, dict) else node)
         ]
     return depth
+
+
+def _is_json(file: TableFile, text: io.TextIOBase, options: TextOptions) -> bool:
+    is_delimited = options.delimiter is not None or options.names is not None
+    return file.suffix in SUFFIXES or (not is_delimited and looks_like_json(text))
+
+
+JSON = TextFormat(
+    name="JSON Lines",
+    recognized_by="`.jsonl`, `.ndjson`, `.json`, or its first bytes",
+    notes="one object per line, or one array of objects; lists become `a|b`",
+    fits=_is_json,
+    read=lambda file, text, options: read_json_rows(file, text),
+)

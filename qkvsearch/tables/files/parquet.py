@@ -12,7 +12,7 @@ import pandas as pd
 
 from qkvsearch._utils.limits import CELL, CELL_BYTES, Limit, check_unpacked
 from qkvsearch.errors import DataError, need
-from qkvsearch.tables.files.encoded import ColumnEncoder, TableEncoder
+from qkvsearch.tables.files.file_format import BinaryFormat
 from qkvsearch.tables.files.frames import (
     BATCH_BYTES,
     TOO_LONG,
@@ -30,6 +30,7 @@ from qkvsearch.tables.files.parquet_pages import (
 )
 from qkvsearch.tables.files.unpacking import TableFile
 from qkvsearch.tables.report import ReadReport
+from qkvsearch.tables.table import ColumnEncoder, TableEncoder
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -274,3 +275,12 @@ def _coded(array: Any) -> tuple[np.ndarray, list[str]]:
     texts = as_text(pd.DataFrame({"cells": cells.to_pandas().astype(object)}))["cells"]
     text_codes, distinct_texts = pd.factorize(texts)
     return np.append(text_codes, -1)[codes], list(distinct_texts)
+
+
+PARQUET = BinaryFormat(
+    name="Parquet",
+    recognized_by="its first bytes, or `.parquet`",
+    notes="needs `pip install 'qkvsearch[parquet]'`",
+    fits=lambda file, start: start.startswith(MARK) or file.suffix == ".parquet",
+    add=read_parquet,
+)

@@ -3,32 +3,29 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from qkvsearch._utils.limits import CELL_BYTES, LOG_ROWS, ROWS, Limit, check_unpacked
+from qkvsearch._utils.limits import LOG_ROWS, ROWS, Limit
 from qkvsearch.errors import DataError
-from qkvsearch.tables.files.databases import SQLITE, read_sqlite
-from qkvsearch.tables.files.delimited import read_delimited
-from qkvsearch.tables.files.encoded import EncodedTable, TableEncoder
+from qkvsearch.tables.files.databases import SQLITE
+from qkvsearch.tables.files.delimited import DELIMITED
 from qkvsearch.tables.files.encodings import open_text
-from qkvsearch.tables.files.frames import (
-    Piece,
-    text_lengths,
-    without_headers,
-    without_long_cells,
-)
-from qkvsearch.tables.files.json_rows import looks_like_json, read_json_rows
-from qkvsearch.tables.files.parquet import MARK, read_parquet
-from qkvsearch.tables.files.unpacking import ZIP, TableFile, unpacked
-from qkvsearch.tables.files.workbooks import read_workbook
+from qkvsearch.tables.files.file_format import TextOptions, add_pieces
+from qkvsearch.tables.files.frames import Piece
+from qkvsearch.tables.files.json_rows import JSON
+from qkvsearch.tables.files.parquet import PARQUET
+from qkvsearch.tables.files.unpacking import TableFile, unpacked
+from qkvsearch.tables.files.workbooks import WORKBOOK
 from qkvsearch.tables.report import ReadReport
+from qkvsearch.tables.table import Table, TableEncoder
 
-JSON_SUFFIXES = (".jsonl", ".ndjson", ".json")
-TAB_SUFFIXES = (".tsv", ".tab")
+# The formats of files, in the order in which they are tried. Any other text is CSV.
+BINARY_FORMATS = (PARQUET, SQLITE, WORKBOOK)
+TEXT_FORMATS = (JSON, DELIMITED)
 # How files begin that have no table in them, and what they are.
 NO_TABLES = {
     b"\xd0\xcf\x11\xe0": "a workbook of an old Excel; save it as .xlsx or CSV",
@@ -60,7 +57,7 @@ def read_table(source: str | Path, **options: Any) -> tuple[pd.DataFrame, ReadRe
     return encoder.table().frame(), report
 
 
-def read_encoded(source: str | Path, **options: Any) -> tuple[EncodedTable, ReadReport]:
+def read_encoded(source: str | Path, **options: Any) -> tuple[Table, ReadReport]:
     """Read a table that may be larger than memory."""
     encoder = TableEncoder()
     report = read_into(encoder, source, LOG_ROWS, **options)
@@ -76,79 +73,40 @@ def read_into(
     encoding: str | None = None,
 ) -> ReadReport:
     """Add a table to an encoder, batch by batch. Raises `DataError`."""
+    options = TextOptions(delimiter, names, encoding)
     with unpacked(source) as file:
         start = file.start()
-        if start.startswith(MARK) or (start and file.suffix == ".parquet"):
-            report = read_parquet(file, limit, encoder)
-        elif pieces := _by_format(file, start):
-            report = _add(pieces, limit, file, encoder)
-        else:
-            pieces = _read_text(file, start, delimiter, names, encoding)
-            return _add(pieces, limit, file, encoder)
-    encoder.warn_of_lost(report)
-    return report
+        if not start:
+            raise DataError(f"{file.label}: the file is empty")
+        for file_format in BINARY_FORMATS:
+            if file_format.fits(file, start):
+                report = file_format.add(file, limit, encoder)
+                encoder.warn_of_lost(report)
+                return report
+        _refuse_others(file, start)
+        return add_pieces(_text_pieces(file, start, options), file, limit, encoder)
 
 
-def _add(
-    pieces: Iterable[Piece], limit: Limit, file: TableFile, encoder: TableEncoder
-) -> ReadReport:
-    """Add pieces to a table, without the rows that have too long cells. Raises `DataError` for too
-    many rows, and for a table much larger than its file.
-    """
-    names: set[str] = set()
-    n_rows = n_characters = 0
-    for frame, report in pieces:
-        names.update(frame.columns)
-        n_rows += len(frame)
-        lengths = text_lengths(frame)
-        n_characters += int(lengths.sum())
-        limit.check(encoder.n_rows + len(frame), file.label)
-        size = n_characters + CELL_BYTES * max(n_rows, report.n_lines) * len(names)
-        check_unpacked(size, file.size, file.label)
-        encoder.add(without_headers(without_long_cells(frame, lengths, report), report))
-    return report
-
-
-def _by_format(file: TableFile, start: bytes) -> Iterable[Piece] | None:
-    """Read a format that the first bytes tell; None for text."""
-    if not start:
-        raise DataError(f"{file.label}: the file is empty")
+def _refuse_others(file: TableFile, start: bytes) -> None:
+    """Raise `DataError` for a file that is no text either, and for a part of a text."""
     for mark, what in NO_TABLES.items():
         if start.startswith(mark):
             raise DataError(f"{file.label}: {what}")
     if re.match(rb"(?i)(\xef\xbb\xbf)?\s*<(!doctype|\?xml|html|table)\b", start):
         raise DataError(f"{file.label}: HTML or XML, not a table; save it as .xlsx or CSV")
-    if start.startswith(SQLITE):
-        return read_sqlite(file)
-    if start.startswith(ZIP):
-        return [read_workbook(file)]
     if file.fragment:
         raise DataError(
             f"{file.label}: no archive, spreadsheet or database, so there is no part "
             f"#{file.fragment} in it"
         )
-    return None
 
 
-# --- text ---
-
-
-def _read_text(
-    file: TableFile,
-    start: bytes,
-    delimiter: str | None,
-    names: Sequence[str] | None,
-    encoding: str | None,
-) -> Iterator[Piece]:
-    decoded = open_text(file.path, start, encoding)
+def _text_pieces(file: TableFile, start: bytes, options: TextOptions) -> Iterator[Piece]:
+    """Read a text in the first of the formats that fits."""
+    decoded = open_text(file.path, start, options.encoding)
     with decoded.text as text:
-        is_delimited = delimiter is not None or names is not None
-        if file.suffix in JSON_SUFFIXES or (not is_delimited and looks_like_json(text)):
-            pieces = read_json_rows(file, text)
-        else:
-            delimiter = delimiter or ("\t" if file.suffix in TAB_SUFFIXES else None)
-            pieces = read_delimited(file.label, file.name, text, delimiter, names)
-        for number, (frame, report) in enumerate(pieces):
+        file_format = next(each for each in TEXT_FORMATS if each.fits(file, text, options))
+        for number, (frame, report) in enumerate(file_format.read(file, text, options)):
             report.repaired, report.encoding = decoded.repaired, decoded.encoding
             if number == 0 and decoded.warning:
                 report.warnings.append(f"{file.name}: {decoded.warning}")

@@ -30,6 +30,17 @@ STDIN = "-"
 ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+._-]*://")
 # How packed files begin.
 GZIP, ZIP, EMPTY_ZIP = b"\x1f\x8b", b"PK\x03\x04", b"PK\x05\x06"
+# What a damaged archive raises wherever it is read.
+DAMAGE = (
+    EOFError,
+    ElementTree.ParseError,
+    KeyError,
+    OSError,
+    RuntimeError,
+    UnicodeError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
 WORKBOOK = "xl/workbook.xml"
 # Files that are archives and have no table that is read, by a member and what it begins with.
 DOCUMENTS = {
@@ -70,7 +81,7 @@ class TableFile:
             with self.path.open("rb") as file:
                 return file.read(4096)
         except OSError as error:
-            raise DataError(f"{self.label}: cannot read: {error.strerror}") from None
+            raise DataError(f"{self.label}: cannot read: {error.strerror or error}") from None
 
 
 @contextmanager
@@ -134,7 +145,7 @@ def _measured(label: str, name: str, path: Path, fragment: str = "") -> TableFil
     try:
         return TableFile(label, name, path, path.stat().st_size, fragment)
     except OSError as error:
-        raise DataError(f"{label}: cannot read: {error.strerror}") from None
+        raise DataError(f"{label}: cannot read: {error.strerror or error}") from None
 
 
 def _exists(path: Path) -> bool:
@@ -179,10 +190,7 @@ def _from_archive(file: TableFile, stack: ExitStack) -> TableFile | None:
                 name = pick_name(file.fragment, names, "file", file.label)
             with archive.open(name) as member:
                 path = _copy(_chunks(member), file, stack)
-    except (
-        zipfile.BadZipFile, RuntimeError, zlib.error, EOFError, OSError, KeyError, UnicodeError,
-        ElementTree.ParseError,
-    ) as error:  # fmt: skip
+    except DAMAGE as error:
         raise DataError(f"{file.label}: cannot be unpacked: {error}") from None
     return replace(file, name=Path(name).name, path=path, fragment="")
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from qkvsearch._utils.limits import SHEET_ROWS, check_unpacked
 from qkvsearch.errors import DataError, need, quantity
+from qkvsearch.tables.files.file_format import BinaryFormat, add_pieces
 from qkvsearch.tables.files.frames import (
     Piece,
     begins_with_number,
@@ -23,7 +24,7 @@ from qkvsearch.tables.files.frames import (
     pick_name,
     text_of_rows,
 )
-from qkvsearch.tables.files.unpacking import TableFile
+from qkvsearch.tables.files.unpacking import ZIP, TableFile
 from qkvsearch.tables.files.workbook_cells import SheetCheck
 from qkvsearch.tables.files.workbook_values import (
     in_hours,
@@ -210,3 +211,15 @@ def _plain(cell: Any) -> Any:
     if isinstance(cell, timedelta):
         return in_hours(cell)
     return cell
+
+
+WORKBOOK = BinaryFormat(
+    name="spreadsheet, `.xlsx`",
+    recognized_by="its contents",
+    notes="`book.xlsx#Sheet2` if several sheets have rows; a formula counts by its stored value, "
+    "and one without is a warning; a percentage is 10 where 10% is shown, as in CSV; merged cells "
+    "below the header are a warning, since only the first has a value; not Strict Open XML, `.ods` "
+    "or `.xlsb`; needs `pip install 'qkvsearch[xlsx]'`",
+    fits=lambda file, start: start.startswith(ZIP),
+    add=lambda file, limit, encoder: add_pieces([read_workbook(file)], file, limit, encoder),
+)

@@ -101,7 +101,7 @@ class Config:
         except RecursionError:
             raise QkvError(f"{path}: nested too deeply") from None
         except OSError as error:
-            raise QkvError(f"{path}: cannot read: {error.strerror}") from None
+            raise QkvError(f"{path}: cannot read: {error.strerror or error}") from None
         except ValueError as error:
             raise QkvError(f"{path}: not JSON: {error}") from None
         if not isinstance(self.settings, dict):

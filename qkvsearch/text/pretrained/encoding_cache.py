@@ -212,7 +212,7 @@ def clear() -> None:
     try:
         _remove(_files_of_all_versions())
     except OSError as error:
-        raise QkvError(f"{path()}: cannot remove: {error.strerror}") from None
+        raise QkvError(f"{path()}: cannot remove: {error.strerror or error}") from None
 
 
 # --- the file ---

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from qkvsearch._utils.files import real_path
 from qkvsearch._utils.limits import MODEL_JSON
 from qkvsearch.errors import QkvError, need
 
@@ -27,7 +28,7 @@ def file_of(folder: Path, name: str) -> Path:
     path = folder / name
     if not path.is_file():
         raise QkvError(f"{path}: no such file; an encoder's folder has one")
-    real, home = path.resolve(), folder.resolve()
+    real, home = real_path(path), real_path(folder)
     blobs = home.parent.parent / "blobs"
     is_cached = home.parent.name == "snapshots" and real.parent == blobs
     if not (real.is_relative_to(home) or is_cached):
@@ -42,7 +43,7 @@ def check_json_size(path: Path) -> None:
     try:
         MODEL_JSON.check(path.stat().st_size, str(path), QkvError)
     except OSError as error:
-        raise QkvError(f"{path}: cannot read: {error.strerror}") from None
+        raise QkvError(f"{path}: cannot read: {error.strerror or error}") from None
 
 
 class TokenizerFile:

@@ -9,6 +9,7 @@ from starlette.responses import Response
 from qkvsearch._utils.deadline import check_deadline
 from qkvsearch.engine import Engine
 from qkvsearch.rank.listing import own_columns
+from qkvsearch.tables.column_types import type_named
 from qkvsearch.web.api.filters import Filters, condition
 from qkvsearch.web.api.request_parameters import (
     Count,
@@ -144,7 +145,11 @@ def count_values(engine: Engine, parameters: FacetsParameters) -> dict[str, Any]
         counts |= items.facets([column.name], where=where)
     return {
         "columns": [
-            {"name": column.name, "type": column.type, "unit": items.unit(column.name)}
+            {
+                "name": column.name,
+                **type_named(column.type).for_pages(),
+                "unit": items.unit(column.name),
+            }
             for column in columns
         ],
         "addresses": [one for one in items.address_columns() if "," not in one["name"]],

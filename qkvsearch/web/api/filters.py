@@ -1,13 +1,13 @@
 """`filter=column:value`: a condition made of values that facets show, without SQL."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 from pydantic import Field
 
 from qkvsearch.engine import Engine
-from qkvsearch.rank.facets import is_whole
 from qkvsearch.tables.catalog_columns import StoredColumn
+from qkvsearch.tables.column_types import type_named
 from qkvsearch.web.problems import Problem
 from qkvsearch.where import Where
 
@@ -71,37 +71,5 @@ def _split(engine: Engine, text: str) -> tuple[StoredColumn, str]:
 
 def _clause(engine: Engine, column: StoredColumn, value: str) -> Clause:
     name = engine.catalog.catalog_columns.sql_name(column)
-    if column.type == "list":
-        return f"has({name}, ?)", [value]
-    if column.type == "yes/no":
-        if value not in ("yes", "no"):
-            raise Problem(400, f"`filter`: {column.name} is yes or no, not {value!r}")
-        return f"{name} = ?", [int(value == "yes")]
-    if column.type == "number":
-        # Ranges of whole numbers end before the next one begins; others end where it does.
-        whole = is_whole(engine.catalog.values.cells(column.stored).distinct)
-        return _range(name, value, "<=" if whole else "<", lambda end: _number(column, end))
-    if column.type == "date":
-        return _range(name, value, "<=", str)
-    return f"{name} = ?", [value]
-
-
-def _range(name: str, value: str, until: str, read: Callable[[str], Any]) -> Clause:
-    """Return the clause of LEAST..MOST, either of which may be left out, or of one value."""
-    least, dots, most = value.partition("..")
-    if not dots:
-        return f"{name} = ?", [read(value)]
-    pieces = [(f"{name} {sign} ?", end) for sign, end in ((">=", least), (until, most)) if end]
-    if not pieces:
-        raise Problem(400, f"`filter`: {value!r} has no end; LEAST..MOST, of which one may be left")
-    expression = " AND ".join(piece for piece, _ in pieces)
-    return f"({expression})", [read(end) for _, end in pieces]
-
-
-def _number(column: StoredColumn, text: str) -> int | float:
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    raise Problem(400, f"`filter`: {column.name} is a number, not {text!r}")
+    distinct = engine.catalog.values.cells(column.stored).distinct
+    return type_named(column.type).condition(name, value, distinct)

@@ -14,7 +14,7 @@ from qkvsearch.engine.projection import ItemMap, MapPoint
 from qkvsearch.models.preferences import COLLABORATIVE
 from qkvsearch.store import StoredCatalog
 from qkvsearch.tables.catalog_columns import StoredColumn
-from qkvsearch.tables.columns.facts import LIST_SEPARATOR
+from qkvsearch.tables.column_types import type_named
 from qkvsearch.terminal import shorten
 from qkvsearch.web.api.request_parameters import Count, Parameters, Text
 from qkvsearch.web.api.responses import (
@@ -202,27 +202,17 @@ def colour_codes(catalog: StoredCatalog, column: StoredColumn, items: np.ndarray
     cells = catalog.values.cells(column.stored)
     codes = cells.codes[items]
     counts = np.bincount(codes, minlength=len(cells.distinct))
-    is_ordered = column.type in ("number", "date")
-    group = _by_ranges if is_ordered else _by_values
-    labels, code_of_cell = group(cells.distinct, counts, _reader(column))
+    column_type = type_named(column.type)
+    is_ordered = column_type.is_ordered
+    if is_ordered:
+        labels, code_of_cell = _by_ranges(cells.distinct, counts, column_type.place)
+    else:
+        labels, code_of_cell = _by_values(cells.distinct, counts, column_type.entries)
     return {
         "kind": "ranges" if is_ordered else "values",
         "labels": labels,
         "codes": code_of_cell[codes].tolist(),
     }
-
-
-def _reader(column: StoredColumn) -> Callable[[Any], Any]:
-    """Return what reads a cell: the number or date in it, or else the list of its entries."""
-    if column.type == "number":
-        return float
-    if column.type == "date":
-        return lambda cell: str(cell)[:DAY]
-    if column.type == "list":
-        return lambda cell: list(dict.fromkeys(str(cell).split(LIST_SEPARATOR)))
-    if column.type == "yes/no":
-        return lambda cell: ["yes" if cell else "no"]
-    return lambda cell: [str(cell)]
 
 
 def _by_values(

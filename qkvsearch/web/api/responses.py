@@ -12,6 +12,7 @@ from starlette.responses import Response
 
 from qkvsearch._utils.deadline import deadline
 from qkvsearch.engine import Engine
+from qkvsearch.errors import duration
 from qkvsearch.rank.listing import Listing
 from qkvsearch.rank.ranking import Ranking
 from qkvsearch.web.problems import MEDIA_TYPE, Problem
@@ -164,7 +165,7 @@ async def answer_batch(
                     held.add(len(answers[-1]))
                     check_size(sum(map(len, answers)))
     except TimeoutError:
-        late = f"no answers within {limits.seconds:g} seconds: ask fewer at once"
+        late = f"no answers within {duration(limits.seconds)}: ask fewer at once"
         raise Problem(503, late) from None
     content = b'{"answers":[%b]}' % b",".join(answers)
     return Response(content, media_type="application/json")

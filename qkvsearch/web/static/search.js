@@ -51,7 +51,7 @@ const words = ({ q, prefix, anyway, heads, user, distinct }) => ({ q, prefix, an
 function orders({ q }) {
   const found = [["", say("best")]];
   const all = [[has.users && "users", say("met")], [has.newest && `-${has.newest}`, say("newest")], ["id", say("byId")]];
-  const columns = has.columns.filter(({ type }) => type === "number" || type === "date");
+  const columns = has.columns.filter((column) => column.is_ordered);
   const byColumn = columns.flatMap((column) => [
     [column.name, say("rising", { column: text(labelOf(column)) })],
     [`-${column.name}`, say("falling", { column: text(labelOf(column)) })],
@@ -252,7 +252,7 @@ function controls() {
     byId(id).replaceChildren(...pairs.map(([name, label]) => el("option", { value: name }, label)));
     byId(id).value = value;
   };
-  const columns = has.columns.filter((column) => column.type === "text");
+  const columns = has.columns.filter((column) => column.shown_as === "text");
   options("sort", orders(asked), order(asked));
   options("distinct", [["", say("all")], ...columns.map((one) => [one.name, say("oneOf", { column: text(labelOf(one)) })])], asked.distinct);
   byId("sort").parentElement.hidden = Boolean(asked.similar);

@@ -545,7 +545,7 @@ def test_on_a_telephone_the_menu_is_a_button(visit, site, expect):
 
 @pytest.mark.parametrize("item", ["v001", "v018", "v100"])
 def test_reasons_for_similar_items_are_in_the_language_of_the_page(site, visit, item):
-    """Guards against a sentence of the engine that the page does not know."""
+    """Guards against a sentence of the engine that the page leaves in English."""
     said = []
     with visit(site, f"/?similar={item}", locale="zh-CN") as page:
         loaded(page)

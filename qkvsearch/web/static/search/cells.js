@@ -29,18 +29,18 @@ function quantity(unit, cell, most = cell) {
 }
 
 /** A value of a facet, or both ends of a range. */
-export function valueOf({ type, unit }, value) {
-  if (type === "yes/no") return say(value === "yes" ? "yes" : "no");
-  if (type !== "number" && type !== "date") return value;
+export function valueOf({ shown_as: shownAs, unit }, value) {
+  if (shownAs === "yes/no") return say(value === "yes" ? "yes" : "no");
+  if (shownAs !== "number" && shownAs !== "date") return value;
   const ends = value.split("..");
   return ends.map((end) => quantity(unit, end, ends.at(-1))).join(" – ");
 }
 
-function written({ type, unit }, cell) {
-  if (type === "number") return quantity(unit, cell);
-  if (type === "yes/no") return say(cell ? "yes" : "no");
-  if (type === "list") return String(cell).replaceAll("|", ", ");
-  return type === "date" && /^\d{4}-\d\d-\d\d/.test(cell) ? dates.format(new Date(cell.slice(0, 10))) : String(cell);
+function written({ shown_as: shownAs, unit }, cell) {
+  if (shownAs === "number") return quantity(unit, cell);
+  if (shownAs === "yes/no") return say(cell ? "yes" : "no");
+  if (shownAs === "entries") return String(cell).replaceAll("|", ", ");
+  return shownAs === "date" && /^\d{4}-\d\d-\d\d/.test(cell) ? dates.format(new Date(cell.slice(0, 10))) : String(cell);
 }
 
 /** A web address, or null for any other text, such as a script. */
@@ -73,7 +73,7 @@ export function cells(hit, columns, find) {
     if (column.display && address(cell)) return link(name, address(cell));
     // A number says nothing without its column's name, unless it is the only length or amount.
     const only = column.unit && columns.find(({ unit }) => unit && unit in SECONDS === column.unit in SECONDS);
-    const label = ["text", "list"].includes(column.type) || only === column ? null : [name, " "];
+    const label = column.is_text || only === column ? null : [name, " "];
     const title = text(column.unit ? `${column.name} ${cell}` : column.name).slice(0, 80);
     return el("span", { title }, label, marked(written(column, cell), find, LONGEST));
   });

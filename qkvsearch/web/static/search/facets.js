@@ -8,7 +8,7 @@ const FEW = 6;
 const MOST = 20;
 const opened = new Set();
 
-/** The lists. columns: {name, type, unit} each; facets: counts by column; chosen: "column:value" each;
+/** The lists. columns: {name, shown_as, is_text, unit} each; facets: counts by column; chosen: "column:value" each;
  *  change: told the new list of these. */
 export function showFacets(columns, facets, chosen, change) {
   const focused = document.activeElement?.dataset?.filter;
@@ -24,7 +24,7 @@ const chosenOf = (column, chosen) =>
 /** As the server tells them: an object has what looks like a whole number first. */
 function inOrder(column, counts) {
   const values = Object.keys(counts);
-  if (!["text", "list"].includes(column.type)) return values;
+  if (!column.is_text) return values;
   return values.sort((one, other) => counts[other] - counts[one]);
 }
 
@@ -76,7 +76,7 @@ export const chip = (label, without) =>
 /** What was chosen, each with a button that takes it away; others: such buttons that come first. */
 export function showChosen(columns, chosen, where, change, others = []) {
   const chips = chosen.map((filter) => {
-    const column = columns.find((one) => filter.startsWith(`${one.name}:`)) ?? { name: filter.split(":")[0], type: "" };
+    const column = columns.find((one) => filter.startsWith(`${one.name}:`)) ?? { name: filter.split(":")[0] };
     const value = text(valueOf(column, filter.slice(column.name.length + 1))).slice(0, 80);
     const name = text(`${labelOf(column)}: ${value}`).slice(0, 120);
     const made = chip(owned(name), () => change(chosen.filter((one) => one !== filter), where));

@@ -10,34 +10,18 @@ from itertools import islice
 import numpy as np
 import pandas as pd
 
-from qkvsearch._utils.folding import fold
 from qkvsearch.errors import Count, quantity
-from qkvsearch.tables.columns.dates import read_dates
-from qkvsearch.tables.columns.facts import (
-    CELL_WORDS,
-    NO,
-    YES,
-    ColumnFacts,
-    ColumnType,
-    ParsedCells,
-    are_missing,
-)
+from qkvsearch.tables.column_types import TEXT, TYPES, ColumnType, type_named
+from qkvsearch.tables.column_types.column_type import MAX_UNFIT
+from qkvsearch.tables.columns.facts import ColumnFacts, ParsedCells, are_missing
 from qkvsearch.tables.columns.html import without_html
-from qkvsearch.tables.columns.lists import read_lists, read_requested_lists
-from qkvsearch.tables.columns.numbers import PERCENT_REMOVED, read_numbers
+from qkvsearch.tables.columns.numbers import PERCENT_REMOVED
 from qkvsearch.terminal import shorten
 
-# At most this share of the filled cells may be emptied because they do not fit.
-MAX_UNFIT = 0.05
 MIN_FITTING = 2
-# The first type that nearly all cells have is taken; a searched column is a list or text.
-INFERRED: list[ColumnType] = ["number", "date", "yes/no", "list"]
 SAMPLE = 1000
 # Emptied cells that a note names.
 MAX_EXAMPLES = 3
-CODES = frozenset(CELL_WORDS["codes"])
-# The codes that are yes and no in one language.
-CODE_PAIRS = [frozenset(pair) for pair in CELL_WORDS["code_pairs"]]
 # Signs of currencies, and codes that tables use for the same currency.
 CURRENCY_SIGNS = "$€£¥₹₽₩₺₪"
 CODE_SIGNS = {"USD": "$", "US$": "$", "EUR": "€", "GBP": "£", "JPY": "¥", "CNY": "¥", "INR": "₹"}
@@ -52,7 +36,7 @@ class TypedColumn:
     `ParsedCells`.
     """
 
-    type: ColumnType
+    type: str
     cells: pd.Series
     unfit: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=bool))
     changed: Counter[str] = field(default_factory=Counter)
@@ -90,10 +74,10 @@ class TypedColumn:
         """Return a note on amounts in several currencies, if there are any."""
         removed = [what.removesuffix(" removed") for what in self.changed]
         signs = {CODE_SIGNS.get(sign.upper(), sign) for sign in removed} & set(CURRENCY_SIGNS)
+        if len(signs) < 2:
+            return []
         listed = ", ".join(sorted(signs, key=CURRENCY_SIGNS.index))
-        return [f"column {name}: amounts in {listed} are compared as bare numbers"] * (
-            len(signs) > 1
-        )
+        return [f"column {name}: amounts in {listed} are compared as bare numbers"]
 
     def mixed_percentages(self, name: str) -> list[str]:
         """Return a note where some numbers have a percent sign and others none, if any."""
@@ -131,7 +115,7 @@ class TypedColumn:
 
 def typed(
     column: pd.Series,
-    requested: ColumnType | None = None,
+    requested: str | None = None,
     *,
     searched: bool = False,
     convention: str = "",
@@ -158,7 +142,7 @@ def typed(
 def typed_distinct(
     texts: pd.Series,
     counts: np.ndarray,
-    requested: ColumnType | None = None,
+    requested: str | None = None,
     *,
     searched: bool = False,
     convention: str = "",
@@ -169,7 +153,9 @@ def typed_distinct(
     clean = without_html(texts)
     parsed, missing, changed = _decide(clean, counts, requested, searched, convention)
     values = parsed.values.reindex(texts.index)
-    unfit = values.isna().to_numpy(bool) & ~missing & (parsed.type != "text")
+    unfit = values.isna().to_numpy(bool) & ~missing
+    if parsed.type == TEXT.name:  # any cell is text
+        unfit = np.zeros(len(texts), dtype=bool)
     for what, cells in parsed.changed.items():
         changed[what] += int(counts[parsed.values.index[cells]].sum())
     for text, count in zip(clean[missing].str.strip(), counts[missing], strict=True):
@@ -182,61 +168,54 @@ def typed_distinct(
 def _decide(
     texts: pd.Series,
     counts: np.ndarray,
-    requested: ColumnType | None,
+    requested: str | None,
     searched: bool,
     convention: str,
 ) -> tuple[ParsedCells, np.ndarray, Counter[str]]:
     """Return the cells as the type that is taken, which of them stand for an empty cell (bool), and
     why a column is text that is nearly of another type.
     """
+    if requested == TEXT.name:
+        return _as_text(texts, counts)
+    if requested is not None:
+        column_type = type_named(requested)
+        missing = are_missing(texts, words=column_type.word_is_missing)
+        parsed = column_type.read_requested(texts[~missing], counts[~missing], convention)
+        return parsed, missing, Counter()
     reason: Counter[str] = Counter()
-    missing = np.zeros(len(texts), dtype=bool)
-    candidates = [requested] if requested else INFERRED[-1:] if searched else INFERRED
-    for type_ in candidates:
-        if type_ == "text":
+    for column_type in TYPES:
+        if column_type is TEXT:
             break
-        missing = are_missing(texts, words=type_ != "list")
-        cells, n_cells = texts[~missing], counts[~missing]
-        if requested:
-            return _read(type_, cells, n_cells, convention, requested=True), missing, reason
-        if cells.empty or _is_hopeless(type_, cells, n_cells):
+        if searched and not column_type.is_text:
             continue
-        parsed = _read(type_, cells, n_cells, convention)
+        missing = are_missing(texts, words=column_type.word_is_missing)
+        cells, n_cells = texts[~missing], counts[~missing]
+        if cells.empty or _is_hopeless(column_type, cells, n_cells):
+            continue
+        parsed = column_type.read(cells, n_cells, convention)
         if _fits(parsed, n_cells):
             return parsed, missing, reason
         reason = reason or _reason_against(parsed, cells, n_cells)
         if reason and parsed.doubts:
             break
-    return ParsedCells("text", texts.where(texts != "")), np.zeros(len(texts), dtype=bool), reason
+    parsed, missing, _ = _as_text(texts, counts)
+    return parsed, missing, reason
 
 
-def _read(
-    type_: ColumnType,
-    texts: pd.Series,
-    counts: np.ndarray,
-    convention: str = "",
-    requested: bool = False,
-) -> ParsedCells:
-    if type_ == "number":
-        return read_numbers(texts, counts, convention)
-    if type_ == "date":
-        return read_dates(texts, convention)
-    if type_ == "yes/no":
-        return read_yes_no(texts, counts)
-    return (
-        read_requested_lists(texts, counts, convention) if requested else read_lists(texts, counts)
-    )
+def _as_text(texts: pd.Series, counts: np.ndarray) -> tuple[ParsedCells, np.ndarray, Counter[str]]:
+    """Return the cells as text, where none stands for an empty one."""
+    return TEXT.read(texts, counts), np.zeros(len(texts), dtype=bool), Counter()
 
 
-def _is_hopeless(type_: ColumnType, texts: pd.Series, counts: np.ndarray) -> bool:
+def _is_hopeless(column_type: ColumnType, texts: pd.Series, counts: np.ndarray) -> bool:
     """Return whether fewer than half of a random sample of many cells fit a type. Parsing them all
     takes long, and no column that nearly fits gives such a sample.
     """
-    if type_ == "list" or len(texts) <= SAMPLE:
+    if column_type.is_text or len(texts) <= SAMPLE:
         return False
     drawn = np.random.default_rng(0).choice(len(texts), SAMPLE, p=counts / counts.sum())
     rows, n_drawn = np.unique(drawn, return_counts=True)
-    fits = _read(type_, texts.iloc[rows], n_drawn).fits
+    fits = column_type.read(texts.iloc[rows], n_drawn).fits
     return bool(n_drawn[fits].sum() < SAMPLE / 2)
 
 
@@ -251,74 +230,12 @@ def _reason_against(parsed: ParsedCells, texts: pd.Series, counts: np.ndarray) -
     cells. Lists, and words other than yes and no, are ordinary text.
     """
     fitting, n_cells = int(counts[parsed.fits].sum()), int(counts.sum())
-    if parsed.type == "list" or 2 * fitting < n_cells:
+    column_type = type_named(parsed.type)
+    if column_type.is_text or 2 * fitting < n_cells:
         return Counter()
     if parsed.doubts:
         return Counter({f"kept as text: {parsed.doubts}": fitting})
-    if parsed.type == "yes/no":
+    if not column_type.explains_misfits:
         return Counter()
     example = shorten(texts[~parsed.fits].iloc[0].strip())
     return Counter({f"kept as text: no {parsed.type}, such as {example!r}": n_cells - fitting})
-
-
-def read_yes_no(texts: pd.Series, counts: np.ndarray) -> ParsedCells:
-    """Parse the distinct cells `texts`, of which there are `counts` (m,) each, as 1 and 0. Doubts
-    say where they may mean something else.
-
-    >>> read_yes_no(pd.Series(["Yes", "no", "maybe"]), np.ones(3)).values.tolist()
-    [1, 0, <NA>]
-    """
-    stripped = texts.str.strip()
-    words = stripped.map(fold)
-    values = words.map(dict.fromkeys(YES, 1) | dict.fromkeys(NO, 0)).astype("Int64")
-    parsed = ParsedCells("yes/no", values)
-    parsed.doubts = _doubts_about_answers(stripped, parsed, counts)
-    parsed.change("yes and no to 1 and 0", ~words.isin(["0", "1"]).to_numpy(bool))
-    return parsed
-
-
-def _doubts_about_answers(stripped: pd.Series, parsed: ParsedCells, counts: np.ndarray) -> str:
-    """Return why words that are yes or no may be no answers; "" where nothing speaks for that."""
-    answers = stripped[parsed.fits]
-    if answers.empty:
-        return ""
-    has_both = parsed.values.nunique() == 2
-    if (answers.str.len() == 1).all() and not has_both:
-        return "one letter throughout"
-    if _may_be_codes(answers):
-        shown = " and ".join(answers.sort_values().unique()[:2])
-        return f"{shown} may be codes; set the type to yes/no if they are answers"
-    if answers.isin(["0", "1"]).any():
-        return "numbers"
-    # One answer and a few other words: one of these may be the other answer, which must not be
-    # emptied. With many other words the column is text anyway.
-    others = stripped[~parsed.fits]
-    n_others = counts[~parsed.fits].sum()
-    if not has_both and 0 < n_others <= MAX_UNFIT * counts.sum():
-        answer, other = shorten(answers.iloc[0]), shorten(others.iloc[0])
-        return f"beside {answer!r} there is {other!r}; set the type to yes/no to empty such cells"
-    return ""
-
-
-def _may_be_codes(answers: pd.Series) -> bool:
-    """Return whether yes and no may be codes: of languages, countries or points of the compass.
-
-    >>> _may_be_codes(pd.Series(["SI", "NO"])), _may_be_codes(pd.Series(["Si", "No"]))
-    (True, False)
-    >>> _may_be_codes(pd.Series(["Si", "No", "Da"])), _may_be_codes(pd.Series(list("NOSY")))
-    (True, True)
-    """
-    words = answers.str.casefold()
-    spelled = frozenset(words)
-    if words.str.fullmatch("[a-z]{1,2}").all():
-        # Several letters for yes, or for no, are no answers of one language.
-        letters = {word for word in spelled if len(word) == 1}
-        n_yes = len(letters & YES)
-        if n_yes > 1 or len(letters) - n_yes > 1:
-            return True
-    if not words.isin(CODES).all():
-        return False
-    if (answers.str.isupper() | answers.str.islower()).all():
-        return True
-    # Capitalized words are answers where they are those of one language.
-    return not any(spelled <= pair for pair in CODE_PAIRS)

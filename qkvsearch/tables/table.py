@@ -1,4 +1,8 @@
-"""Tables too long for a frame of text: each column by its distinct cells, or as numbers."""
+"""A table: columns of cells of text, each stored by its distinct cells or as numbers.
+
+All files and frames are read into a `Table`, piece by piece, so that it may be larger than memory.
+The catalog and the log are made of it.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +39,7 @@ class Coded(NamedTuple):
     texts: pd.Series
 
 
-class EncodedColumn(ABC):
+class Column(ABC):
     """A column of cells of text, stored in fewer bytes than text."""
 
     @abstractmethod
@@ -68,7 +72,7 @@ class EncodedColumn(ABC):
 
 
 @dataclass(frozen=True)
-class TextColumn(EncodedColumn):
+class TextColumn(Column):
     """A column by its distinct texts (m,), objects, in the order in which they occur first."""
 
     codes: np.ndarray
@@ -88,7 +92,7 @@ class TextColumn(EncodedColumn):
 
 
 @dataclass(frozen=True)
-class NumberColumn(EncodedColumn):
+class NumberColumn(Column):
     """A column of numbers.
 
     values: int32 or int64, `EMPTY` where a cell is; or float64, NaN where a cell is empty. moment:
@@ -183,10 +187,10 @@ class RowNumbers:
 
 
 @dataclass(frozen=True)
-class EncodedTable:
-    """Columns by their names, in their order. rows: the numbers of the rows in the file."""
+class Table:
+    """A table. columns: by their names, in their order. rows: their numbers in the file."""
 
-    columns: dict[str, EncodedColumn]
+    columns: dict[str, Column]
     rows: RowNumbers
     n_rows: int
 
@@ -224,7 +228,7 @@ class EncodedTable:
         return len(texts) + n_empty == len(codes) and n_empty < 2
 
 
-def different_rows(table: EncodedTable, names: Sequence[str]) -> pd.DataFrame:
+def different_rows(table: Table, names: Sequence[str]) -> pd.DataFrame:
     """Return columns as a frame of text, without the rows that a later one repeats."""
     coded = {name: table.columns[name].coded() for name in names}
     distinct = pd.DataFrame({name: np.empty(0, np.int32) for name in names})
@@ -241,7 +245,7 @@ def different_rows(table: EncodedTable, names: Sequence[str]) -> pd.DataFrame:
     return pd.DataFrame(cells, index=numbers, columns=list(names), dtype=object)
 
 
-# --- pieces of a table to an encoded one ---
+# --- pieces to a table ---
 
 
 class ColumnEncoder:
@@ -273,19 +277,31 @@ class ColumnEncoder:
         """
         numbers = values[filled]
         if not len(numbers):
-            return self.add_empty(len(values))
-        is_float = values.dtype.kind == "f"
-        kind = self._numbers is not None and (self._numbers.dtype.kind, self._moment)
-        if (
-            self._codes is not None
-            or (not is_float and numbers.min() == EMPTY[8])
-            or (kind and kind != ("f" if is_float else "i", moment))  # of another file
-        ):
+            self.add_empty(len(values))
+        elif self._can_add(numbers, moment):
+            self._append(numbers, values, filled, moment)
+        else:
             self._to_texts()
             distinct, inverse = np.unique(numbers, return_inverse=True)
             codes = np.full(len(values), -1)
             codes[filled] = inverse
-            return self._add_codes(codes, NumberColumn(distinct, moment).texts_of(distinct))
+            self._add_codes(codes, NumberColumn(distinct, moment).texts_of(distinct))
+
+    def _can_add(self, numbers: np.ndarray, moment: str) -> bool:
+        """Return whether numbers fit among those of the column."""
+        if self._codes is not None:
+            return False
+        kind = "f" if numbers.dtype.kind == "f" else "i"
+        if kind == "i" and numbers.min() == EMPTY[8]:  # it would be read as an empty cell
+            return False
+        # Those of another file may be of another kind.
+        return self._numbers is None or (self._numbers.dtype.kind, self._moment) == (kind, moment)
+
+    def _append(
+        self, numbers: np.ndarray, values: np.ndarray, filled: np.ndarray, moment: str
+    ) -> None:
+        """Add values, of which `numbers` are those that are not empty."""
+        is_float = values.dtype.kind == "f"
         if self._numbers is None:
             self._moment = moment
             self._numbers = GrowingArray(values.dtype if is_float else f"i{_n_bytes(numbers)}")
@@ -303,7 +319,7 @@ class ColumnEncoder:
         else:
             self._n_empty += count
 
-    def column(self) -> EncodedColumn:
+    def column(self) -> Column:
         """Return the whole column; nothing can be added any more."""
         if self._numbers is not None:
             return NumberColumn(self._numbers.whole(), self._moment)
@@ -347,8 +363,9 @@ class TableEncoder:
     """
 
     def __init__(self) -> None:
-        self.n_rows = self._file = 0
+        self.n_rows = 0
         self.names: set[Any] = set()
+        self._file = 0
         self._filled: set[Any] = set()
         self._columns: dict[Any, ColumnEncoder] = {}
         self._starts, self._firsts = GrowingArray(np.int64), GrowingArray(np.int64)
@@ -397,14 +414,14 @@ class TableEncoder:
                 report.warnings.append(f"{report.file}: {cells} with bytes that are not UTF-8")
             column.n_lost = 0
 
-    def table(self) -> EncodedTable:
+    def table(self) -> Table:
         """Return the whole table; nothing can be added any more."""
         columns = {name: encoder.column() for name, encoder in self._columns.items()}
         rows = RowNumbers(self._starts.whole(), self._firsts.whole())
-        return EncodedTable(columns, rows, self.n_rows)
+        return Table(columns, rows, self.n_rows)
 
 
-def encoded(frame: pd.DataFrame) -> EncodedTable:
+def table_of(frame: pd.DataFrame) -> Table:
     """Encode a frame of text, as `as_text` returns it."""
     encoder = TableEncoder()
     encoder.add(frame)

@@ -1,0 +1,56 @@
+"""Dates, with or without a time of day."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from qkvsearch._utils.folding import fold
+from qkvsearch.tables.column_types.column_type import ColumnType, range_condition
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pandas as pd
+
+    from qkvsearch.tables.columns.facts import ParsedCells
+
+# Characters of a stored date: 2024, 2024-03 and 2024-03-01.
+YEAR, MONTH, DAY = 4, 7, 10
+
+
+class DateType(ColumnType):
+    """Stored as text: 2024-03-01, or 2024-03-01 10:00:00 in UTC. A year matches all its days."""
+
+    name = "date"
+    noun = "a date"
+    facet_rank = 3
+    is_ordered = True
+    equals_beginnings = True
+    shown_as = "date"
+
+    def read(self, texts: pd.Series, counts: np.ndarray, convention: str = "") -> ParsedCells:
+        from qkvsearch.tables.columns.dates import read_dates
+
+        return read_dates(texts, convention)
+
+    def place(self, cell: Any) -> str:
+        return str(cell)[:DAY]
+
+    def counted(
+        self, counts: Mapping[Any, int], distinct: Sequence[Any], unit: str
+    ) -> dict[str, int]:
+        """Count by year, or by month if all dates are in one year."""
+        years = {str(cell)[:YEAR] for cell in counts}
+        length = YEAR if len(years) > 1 else MONTH
+        total: Counter[str] = Counter()
+        for cell, n in counts.items():
+            total[str(cell)[:length]] += n
+        return dict(sorted(total.items()))
+
+    def test(self, text: str, is_prefix: bool) -> Callable[[Any], bool]:
+        beginning = fold(text)
+        return lambda cell: fold(str(cell)).startswith(beginning)
+
+    def condition(self, name: str, value: str, distinct: Sequence[Any]) -> tuple[str, list[Any]]:
+        return range_condition(name, value, "<=", str)
