@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from qkvsearch.rank.recommender import in_order
 
 import qkvsearch as qkv
 from qkvsearch.errors import QkvError, UnknownIdError
 from qkvsearch.learn.recording import Recording
+from qkvsearch.rank.recommender import in_order
 from qkvsearch.store.records import database
 
 
