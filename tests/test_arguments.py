@@ -8,8 +8,9 @@ import pytest
 
 import qkvsearch
 from qkvsearch.engine import Engine
-from qkvsearch.errors import QkvError
+from qkvsearch.errors import DataError, QkvError
 from qkvsearch.rank.questions import OPTIONS, check
+from qkvsearch.tables.columns import Columns
 
 NAN, INF = float("nan"), float("inf")
 NUMBERS = {name for name, option in OPTIONS.items() if option.minimum is not None}
@@ -120,8 +121,8 @@ WRONG = {
     "str": [None, 5, b"x", [], {}, OBJECT],
     "str | None": [5, b"x", [], {}, OBJECT],
     "str | Path": [None, 5, b"x", [], "a\0b", "\ud800"],
-    "str | Iterable[str]": [None, 5, b"x", [None], [5], OBJECT],
-    "str | Iterable[str] | None": [5, b"x", [None], [5], OBJECT],
+    "str | Iterable[str]": [None, 5, b"x", [None], [5], {"x": 1.0}, OBJECT],
+    "str | Iterable[str] | None": [5, b"x", [None], [5], {"lexical": -1.0}, OBJECT],
     "str | Path | Queries": [None, 5, [], "a\0b"],
     "str | Path | Judgements": [None, 5, [], {"a": 1}],
     "str | Path | Synonyms | None": [5, [], {"a": 1}, "a\0b"],
@@ -202,3 +203,9 @@ def test_ratings_of_another_type_are_refused(movies):
     for value in ([], np.array([1, 2]), 5, "Heat"):
         with pytest.raises(QkvError, match="`ratings`"):
             movies.recommend(ratings=value)
+
+
+@pytest.mark.parametrize("name", ["text", "ignore"])
+def test_numbers_beside_the_names_of_columns_are_refused(name):
+    with pytest.raises(DataError, match=f"`{name}.*` must be a text or a list of texts"):
+        Columns(**{name: {"title": 0.5}})

@@ -1,11 +1,16 @@
 """Reasons of real answers: they add up, the constant is one, and what they claim of words is so."""
 
+import re
+
 import numpy as np
 import pytest
 
+from qkvsearch._utils.shown_sums import adding_up
 from qkvsearch.rank.reasons import AVERAGE_ITEM, MAX_LINES, WordReasons, constant
 from qkvsearch.text.analysis import Analyzer
 
+# What a kind of heads adds, in the text of a line.
+KIND = re.compile(r" ([+-]\d+\.\d{3})\b")
 QUERIES = ["how to tie a knot", "the of and", "注意力 机制", "first aid for a burnt hand", "v285"]
 ANSWERS = {
     **{
@@ -108,3 +113,21 @@ def test_a_history_is_grouped_by_what_the_catalog_knows(movies):
         of_kind = [item for item in liked if kind in movies.items[item]["genres"].split("|")]
         assert int(n) == len(of_kind)  # the first group has all of its kind
         assert largest.value == pytest.approx(sum(liked[item] for item in of_kind), abs=1e-9)
+
+
+def test_the_kinds_of_a_line_add_up_to_the_line_as_it_is_shown(videos):
+    """Guards against rounding them to the exact value: the lines are rounded once more, so that
+    they add up to the score.
+    """
+    n_lines = 0
+    for query in ('"river bank"', "bread oven", "space robots", "deep sea fish", "guitar chords"):
+        ranking = videos.search(query, k=20)
+        for i, hit in enumerate(ranking):
+            reasons = ranking.reasons(i)
+            shown = adding_up([reason.value for reason in reasons], hit.score)
+            for reason, value in zip(reasons, shown, strict=True):
+                kinds = [float(number) for number in KIND.findall(reason.text)]
+                if kinds:
+                    n_lines += 1
+                    assert sum(kinds) == pytest.approx(value, abs=1e-9), (query, reason.text)
+    assert n_lines > 50

@@ -329,6 +329,27 @@ def test_columns_by_other_names_are_told_in_the_builds_order(path):
         assert list(engine.catalog.all_cells())[-1] == (50, "brass bell", 1999)
 
 
+def test_a_column_of_the_exact_name_goes_before_one_in_another_case(tmp_path):
+    items = pd.DataFrame({"SKU": ["a1", "a2"], "Title": ["pan", "pot"]})
+    qkv.build(tmp_path / "ws", items=items).close()
+    more = pd.DataFrame(
+        {"sku": ["b1"], "SKU": ["a2"], "TITLE": ["no"], "Title": ["kettle"], "title": ["no"]}
+    )
+    assert add_items(tmp_path / "ws", more).replaced == 1
+    with Engine(tmp_path / "ws") as engine:
+        assert engine.show("a2")["title"] == "kettle"
+        assert ids_of(engine) == ["a1", "a2"]
+
+
+def test_a_named_column_of_texts_goes_before_the_usual_one(tmp_path):
+    items = pd.DataFrame({"SKU": ["a1", "a2"], "Name": ["pan", "pot"]})
+    qkv.build(tmp_path / "ws", items=items).close()
+    more = pd.DataFrame({"SKU": ["a2"], "Name": ["no"], "label": ["kettle"]})
+    add_items(tmp_path / "ws", more, qkv.Columns(text=["label"]))
+    with Engine(tmp_path / "ws") as engine:
+        assert engine.show("a2")["Name"] == "kettle"
+
+
 def test_rows_are_reported_and_other_columns_said(path):
     more = pd.DataFrame(
         {"id": [50.0, 50.0, np.nan], "title": ["a", "b", "c"], "shelf": ["x", "y", "z"]}

@@ -357,3 +357,20 @@ def test_initials_in_capitals_are_found_with_and_without_full_stops(tmp_path):
     with qkv.build(tmp_path, items=items, encoder="corpus") as engine:
         for text in ("ET", "E.T.", "et with a title"):
             assert engine.search(text, heads="lexical")[0].title == titles[2]
+
+
+@pytest.mark.parametrize("searched", [True, False])
+def test_a_sign_is_looked_for_in_the_cells_of_a_column(tmp_path, searched):
+    items = pd.DataFrame(
+        {
+            "id": ["1", "2", "3"],
+            "title": ["red pan", "blue pot", "green cup"],
+            "lieferbar": ["✓", "×", "✓"],
+        }
+    )
+    columns = qkv.Columns(text=["title", *(["lieferbar"] if searched else [])])
+    with qkv.build(tmp_path / "ws", items=items, columns=columns, encoder="corpus") as shop:
+        assert ids(shop.search("lieferbar:✓")) == ["1", "3"]
+        assert ids(shop.search("-lieferbar:✓")) == ["2"]
+        assert ids(shop.search("pan lieferbar:✓"))[0] == "1"
+        assert shop.search("lieferbar:√").notes == ["No item has lieferbar:√."]

@@ -15,11 +15,8 @@ def adding_up(values: Sequence[float], total: float, decimals: int = DECIMALS) -
     """Round values so that the rounded values add up to the rounded total.
 
     If each value were rounded by itself, the shown numbers of a long list would miss the shown
-    total by several units of the last decimal. Here each value is rounded down, and the units that
-    are then missing go to the values that lost most (the largest remainder method), so that no
-    value is farther than one unit from what it was. Values that do not add up to the total are
-    rounded each by itself: what is missing must be seen. `addingUp` in `web/static/words.js` is the
-    same.
+    total by several units of the last decimal. Values that do not add up to the total are rounded
+    each by itself: what is missing must be seen. `addingUp` in `web/static/words.js` is the same.
 
     >>> adding_up([0.0004, 0.0004, 0.0004], 0.0012)
     [0.001, 0.0, 0.0]
@@ -28,8 +25,24 @@ def adding_up(values: Sequence[float], total: float, decimals: int = DECIMALS) -
     """
     exact = [float(value) for value in values]
     room = TOLERANCE * max(1.0, sum(map(abs, exact)))
-    if not exact or abs(sum(exact) - total) > room:
+    if abs(sum(exact) - total) > room:
         return [round(value, decimals) for value in exact]
+    return rounded_to(exact, total, decimals)
+
+
+def rounded_to(values: Sequence[float], total: float, decimals: int = DECIMALS) -> list[float]:
+    """Round values so that they add up to the rounded total, whatever they add up to.
+
+    Each value is rounded down, and the units that are then missing go to the values that lost most
+    (the largest remainder method). Where the values add up to the total, no value is farther than
+    one unit from what it was. `roundedTo` in `web/static/words.js` is the same.
+
+    >>> rounded_to([3.394, 1.483, 0.5104], 5.388)
+    [3.394, 1.483, 0.511]
+    """
+    exact = [float(value) for value in values]
+    if not exact:
+        return []
     units = [value * 10**decimals for value in exact]
     rounded = [floor(unit) for unit in units]
     wanted = round(round(total, decimals) * 10**decimals)

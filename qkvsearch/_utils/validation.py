@@ -96,7 +96,7 @@ def check_text(name: str, value: Any) -> str:
 
 def check_names(name: str, names: Any) -> list[str]:
     """Return names as a list; a text is one name. Raises `DataError` for what is neither a text nor
-    texts, and for a name that is none.
+    texts, and for a name that is none. A mapping is refused: its values would be ignored.
 
     >>> check_names("fields", "year"), check_names("fields", ("year", "price"))
     (['year'], ['year', 'price'])
@@ -106,7 +106,7 @@ def check_names(name: str, names: Any) -> list[str]:
     """
     if isinstance(names, str):
         return [check_text(name, names)]
-    is_list = isinstance(names, Iterable) and not isinstance(names, bytes)
+    is_list = isinstance(names, Iterable) and not isinstance(names, bytes | Mapping)
     require(is_list and getattr(names, "ndim", 1) == 1, name, names, "a text or a list of texts")
     return [check_text(name, each) for each in names]
 

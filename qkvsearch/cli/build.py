@@ -253,6 +253,7 @@ def machine_memory() -> float | None:
 def _model_lines(facts: Mapping[str, Any], previous: Mapping[str, Any]) -> Iterator[str]:
     """Yield lines about the models of a build, and about lost settings of the previous one."""
     from qkvsearch.cli.listings import recommend_heads_text
+    from qkvsearch.engine.info import named_column_weights
     from qkvsearch.heads.component import LANGUAGE, RECOMMEND_HEADS, TUNED
     from qkvsearch.store.remote_collections import FACT as KEYS
     from qkvsearch.store.workspace import NOT_TAKEN_OVER
@@ -275,7 +276,7 @@ def _model_lines(facts: Mapping[str, Any], previous: Mapping[str, Any]) -> Itera
         yield f"Recommendations: {heads}."
     if "next_item" in previous and "next_item" not in facts:
         yield "The previous build had a next-item model; build --next-item trains it again."
-    if weights := column_weights_text(facts.get("column_weights", {})):
+    if weights := column_weights_text(named_column_weights(facts)):
         yield f"Weights of columns: {weights}."
     if "synonyms" in previous and "synonyms" not in facts:
         yield "The previous build had synonyms; build --synonyms FILE adds them again."

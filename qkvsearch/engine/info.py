@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from qkvsearch.learn.add import revised_lines
 from qkvsearch.rank.listing import Listing
 from qkvsearch.store import Snapshot, StoredCatalog, Workspace
 from qkvsearch.store.remote_collections import RemoteCollection
+from qkvsearch.tables.catalog_columns import CatalogColumns
 
 BUILD_NAMES = ("id", "created", "command", "items", "segments", "megabytes", "current")
 # The damaged files that a message names.
@@ -25,12 +27,12 @@ def build_facts(snapshot: Snapshot) -> dict[str, Any]:
     """Return the facts by the names that `info` shows."""
     facts, catalog = snapshot.facts, snapshot.catalog
     # Facts that most builds do not have.
-    rare = {}
+    rare: dict[str, Any] = {}
     remote = RemoteCollection.of(facts)
     if remote is not None:
         rare["keys"] = remote.uri
     if "column_weights" in facts:
-        rare["column_weights"] = facts["column_weights"]
+        rare["column_weights"] = named_column_weights(facts)
     return {
         "built": snapshot.created,
         "items": facts["n_items"],
@@ -50,12 +52,24 @@ def build_facts(snapshot: Snapshot) -> dict[str, Any]:
         "texts_cut": facts.get("texts_cut"),
         "columns": _columns(facts["columns"], catalog),
         "interaction_columns": facts.get("interaction_columns", []),
-        "searched_columns": facts["text_columns"],
+        "searched_columns": [catalog.catalog_columns.name_of(s) for s in facts["text_columns"]],
         "rows": [*facts["rows"], *facts.get(LOG_ROWS, ()), *revised_lines(facts)],
         "segments": len(snapshot.segments),
         "megabytes": round(sum(file.entry["bytes"] for file in snapshot.files) / 1e6, 1),
         "format": snapshot.segments[-1].manifest["format"],
         "qkvsearch": facts["qkvsearch"],
+    }
+
+
+def named_column_weights(facts: Mapping[str, Any]) -> dict[str, dict[str, float]]:
+    """Return for each head the weights of the searched columns by the owner's names."""
+    records = facts["columns"]
+    stored_names = [record.get("stored") or record["name"] for record in records]
+    columns = CatalogColumns.of([(name, "TEXT") for name in stored_names], records)
+    by_head: dict[str, dict[str, float]] = facts.get("column_weights", {})
+    return {
+        head: {columns.name_of(stored): share for stored, share in weights.items()}
+        for head, weights in by_head.items()
     }
 
 

@@ -22,7 +22,14 @@ from qkvsearch.rank.display import address_columns, unit_of
 from qkvsearch.rank.facets import Facets
 from qkvsearch.rank.facets import facets as count_values
 from qkvsearch.rank.item_users import ItemUsers
-from qkvsearch.rank.listing import Listing, is_in_every_row, item_rows, own_columns, page_of
+from qkvsearch.rank.listing import (
+    Listing,
+    column_key,
+    is_in_every_row,
+    item_rows,
+    own_columns,
+    page_of,
+)
 from qkvsearch.rank.loaded_build import LoadedBuild
 from qkvsearch.store import StoredCatalog
 from qkvsearch.tables.catalog_columns import StoredColumn
@@ -93,7 +100,11 @@ class RowsById(ABC):
 
 
 class ItemRows(RowsById):
-    """The catalog. A unique title finds an item as its id does."""
+    """The catalog, with the owner's names of columns. A unique title finds an item as its id does.
+
+    `id` and `title` are those of the item, whatever their columns are called. Another column of the
+    owner with such a name is `items.id` or `items.title`.
+    """
 
     kind: ClassVar = "items"
 
@@ -107,12 +118,18 @@ class ItemRows(RowsById):
         return self.catalog.ids("items")
 
     def __getitem__(self, id_: Any) -> dict[str, Any]:
-        return self.catalog.row(self.catalog.titles.item_position(check_id("item", id_)))
+        row = self.catalog.row(self.catalog.titles.item_position(check_id("item", id_)))
+        return dict(zip(self._keys, row.values(), strict=True))
 
     def to_frame(self) -> pd.DataFrame:
         import pandas as pd
 
-        return pd.DataFrame(list(self.catalog.all_cells()), columns=self.catalog.columns)
+        return pd.DataFrame(list(self.catalog.all_cells()), columns=self._keys)
+
+    @property
+    def _keys(self) -> builtins.list[str]:
+        """The keys of a row, column by column."""
+        return [column_key(column) for column in self.catalog.catalog_columns]
 
     def list(
         self,

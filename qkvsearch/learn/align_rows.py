@@ -86,7 +86,9 @@ def _align_columns(
     """
     report.require_rows()
     searched = snapshot.facts["text_columns"]
-    frame = _with_search_columns(frame, columns.text, searched, report.file)
+    here = snapshot.catalog.catalog_columns
+    searched_names = [here.name_of(stored) for stored in searched]
+    frame = _with_search_columns(frame, columns.text, searched_names, report.file)
     names = list(frame.columns)
     named = None if columns.text and "title" in searched else columns.title
     usual = {column.role: column.name for column in snapshot.catalog.catalog_columns}
@@ -97,7 +99,6 @@ def _align_columns(
             "`id_column` here, or build again from all files"
         )
     id_column = require_column("id", columns.id or _among(names, usual["id"]), names, report.file)
-    here = snapshot.catalog.catalog_columns
     # Another column of the build is not the one of titles, though it may be called `title`.
     untaken = [name for name in names if not here.has(name) or here.find(name).stored in OWN_NAMES]
     title = named or _among(names, usual["title"])
@@ -113,7 +114,7 @@ def _align_columns(
         if years.notna().any():
             rows[year] = years
     _require_search_columns(rows, snapshot, report, names)
-    _note_differences(rows, snapshot.catalog.columns, report)
+    _note_differences(rows, here, report)
     if not searched:
         report.notes.append("no text is searched here: the items came from interactions alone")
     return rows.reindex(columns=snapshot.catalog.columns)
@@ -138,7 +139,11 @@ def _stored_names(
 
 
 def _among(names: Sequence[str], usual: str) -> str | None:
-    """Return the name of a column as the file spells it; None where the file lacks it."""
+    """Return the name of a column as the file spells it; None where the file lacks it. Case does
+    not matter where no column has the exact name.
+    """
+    if usual in names:
+        return usual
     return next((name for name in names if name.casefold() == usual.casefold()), None)
 
 
@@ -181,6 +186,7 @@ def _require_search_columns(
 ) -> None:
     """Raise `DataError` for a file without titles, or without any text; warn of other columns."""
     searched = snapshot.facts["text_columns"]
+    here = snapshot.catalog.catalog_columns
     lacking = [
         name
         for name in searched
@@ -188,21 +194,24 @@ def _require_search_columns(
     ]
     if not lacking:
         return
+    lacking_names = listed_names([here.name_of(stored) for stored in lacking])
+    searched_names = listed_names([here.name_of(stored) for stored in searched])
     message = (
-        f"{report.file}: no column {listed_names(lacking)}, and search reads "
-        f"{listed_names(searched)}; name those columns in that order with `text_columns`, or "
-        f"add them to the file (columns: {listed_names(names)})"
+        f"{report.file}: no column {lacking_names}, and search reads {searched_names}; name those "
+        f"columns in that order with `text_columns`, or add them to the file (columns: "
+        f"{listed_names(names)})"
     )
     if "title" in lacking or not any(name in rows for name in searched):
         raise DataError(message)
     report.warnings.append(f"{message}; {quantity(len(rows), 'row')} left empty there")
 
 
-def _note_differences(rows: pd.DataFrame, columns: Sequence[str], report: ReadReport) -> None:
-    extra = [name for name in rows if name not in columns]
+def _note_differences(rows: pd.DataFrame, columns: CatalogColumns, report: ReadReport) -> None:
+    stored_names = [column.stored for column in columns]
+    extra = [name for name in rows if name not in stored_names]
     # The title may be the id, and the year may come from the titles.
     covered = {*rows, "title", "year"}
-    absent = [name for name in columns if name not in covered]
+    absent = [columns.name_of(name) for name in stored_names if name not in covered]
     if extra:
         report.notes.append(f"left out, because the catalog has no such column: {', '.join(extra)}")
     if absent:

@@ -12,7 +12,7 @@ import numpy as np
 from qkvsearch._utils.folding import fold
 from qkvsearch._utils.query_lock import pause
 from qkvsearch.heads.stored_models import StoredModels
-from qkvsearch.rank.query_language import Clause
+from qkvsearch.rank.query_language import Clause, is_sign
 from qkvsearch.store import StoredCatalog
 from qkvsearch.tables.catalog_columns import StoredColumn
 from qkvsearch.tables.column_types import type_named
@@ -86,7 +86,8 @@ class _ConditionReader:
         if not clause.field:
             return self._in_texts(clause, items, None)
         column = self._column(clause)
-        if column.stored in self._searched:
+        # No index has signs, such as a tick: the cells are read for these.
+        if column.stored in self._searched and not is_sign(clause.text):
             return self._in_texts(clause, items, self._searched.index(column.stored))
         # The column is not searched: test its cells.
         is_match = _cell_test(clause, column, self.models.analyzer)

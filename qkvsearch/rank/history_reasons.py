@@ -113,7 +113,7 @@ class HistoryReasons:
         _, titles = self.catalog.names(self.positions)
         return KindsOfItems(titles, item_kinds(self.catalog, self.positions))
 
-    def __call__(self, position: int, parts: Components) -> list[Reason]:
+    def __call__(self, position: int, parts: Components, score: float) -> list[Reason]:
         """Return the reasons for the score of the item in this row, from the parts of the score."""
         # The item of the history that each source is; −1 for what belongs to none.
         numbers = [self._numbers.get(source.query, -1) for source in parts.sources]

@@ -99,6 +99,16 @@ def is_in_every_row(column: StoredColumn) -> bool:
     return column.stored in OWN_NAMES and column.name == column.stored
 
 
+def column_key(column: StoredColumn) -> str:
+    """Return the key of a column where `id` and `title` are those of the item: the owner's name,
+    or `items.title` where the owner has another column `title`.
+    """
+    if column.stored in OWN_NAMES:
+        return column.stored
+    is_like_own = column.name.rpartition(".")[2] in OWN_NAMES
+    return own_key(column.name) if is_like_own else column.name
+
+
 def with_fields(
     ranking: Ranking, catalog: StoredCatalog, columns: Sequence[StoredColumn]
 ) -> Ranking:

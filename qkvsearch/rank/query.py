@@ -18,7 +18,7 @@ from qkvsearch.heads.lookup import Label, Lookup, UnfinishedWord
 from qkvsearch.heads.stored_models import StoredModels
 from qkvsearch.rank.conditions import Conditions
 from qkvsearch.rank.expansion import COMPLETED, MAX_CORRECTED, Change, Lexicon, Span, with_changes
-from qkvsearch.rank.query_language import Clause, parse_query
+from qkvsearch.rank.query_language import Clause, is_sign, parse_query
 from qkvsearch.store import StoredCatalog
 from qkvsearch.text.analysis import Analyzer, Token, resolve_code
 from qkvsearch.text.languages import ABOUT, KINDS
@@ -160,8 +160,10 @@ class QueryReader:
         return {token.term for token in self.models.analyzer.tokens(" ".join(words))}
 
     def is_read(self, clause: Clause) -> bool:
-        """Return whether the heads read a clause: one without a minus, about searched columns."""
-        if clause.excluded:
+        """Return whether the heads read a clause: one without a minus, about searched columns. No
+        head knows the signs that a column is asked for.
+        """
+        if clause.excluded or (clause.field and is_sign(clause.text)):
             return False
         searched = self.models.snapshot.facts["text_columns"]
         columns = self.catalog.catalog_columns

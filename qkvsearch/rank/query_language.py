@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
+from unicodedata import category
 
 Kind = Literal["text", "phrase", "prefix"]
 # A query may be as long as a page, and each operator takes a lookup.
@@ -140,7 +141,7 @@ def _clause(piece: re.Match[str], is_field: Callable[[str], bool]) -> Clause | N
     else:
         text = (piece["phrase"] or "").strip()
         kind = "phrase"
-    if not any(map(str.isalnum, text)):
+    if not any(map(str.isalnum, text)) and not (field and is_sign(text)):
         return None
     boost = float(piece["boost"] or 1)
     if boost == 0:  # the word would score nothing
@@ -148,6 +149,17 @@ def _clause(piece: re.Match[str], is_field: Callable[[str], bool]) -> Clause | N
     clause = Clause(text, kind, field, bool(piece["minus"]), min(boost, MAX_BOOST))
     has_operator = clause.is_condition or clause.boost != 1
     return clause if has_operator else None
+
+
+def is_sign(text: str) -> bool:
+    """Return whether a text consists of signs that a cell may consist of, such as a tick. Those of
+    ASCII, as in "price:>", are none.
+
+    >>> is_sign("✓"), is_sign("★★"), is_sign(">"), is_sign("a"), is_sign("")
+    (True, True, False, False, False)
+    """
+    signs = [not char.isascii() and category(char).startswith("S") for char in text]
+    return bool(signs) and all(signs)
 
 
 def _end_of_word(text: str, position: int) -> int:

@@ -164,7 +164,7 @@ class Ranking(Sequence[Hit]):
         """
         if parts is None:
             parts = self.parts(index)
-        return self.reasoning(int(self.positions[index]), parts)
+        return self.reasoning(int(self.positions[index]), parts, self.hits[index].score)
 
     def annotated(self, **columns: Sequence[Any]) -> Ranking:
         """Return the ranking with fields of the hits filled in: for each field, a value a hit."""

@@ -19,7 +19,7 @@ import numpy as np
 
 from qkvsearch._utils.caching import cached_by_word, cached_property
 from qkvsearch._utils.folding import fold
-from qkvsearch._utils.shown_sums import adding_up, signed
+from qkvsearch._utils.shown_sums import adding_up, rounded_to, signed
 from qkvsearch.heads.dense_head import MEANING
 from qkvsearch.heads.lexical_head import LEXICAL
 from qkvsearch.heads.search_heads import HEADS
@@ -72,8 +72,8 @@ class Reason(NamedTuple):
     value: float
 
 
-# An item's row and the parts of its score to reasons that add up to the same.
-Reasoning = Callable[[int, Components], list[Reason]]
+# An item's row, the parts of its score, and the score as it is shown, to reasons that add up to it.
+Reasoning = Callable[[int, Components, float], list[Reason]]
 
 
 class WordReasons:
@@ -94,11 +94,25 @@ class WordReasons:
         """The words without a line of their own."""
         return stop_words() if self.words.keys() - stop_words() else frozenset()
 
-    def __call__(self, position: int, parts: Components) -> list[Reason]:
+    def __call__(
+        self, position: int, parts: Components, score: float | None = None
+    ) -> list[Reason]:
+        """Return the reasons for the score of the item in this row, from the parts of the score.
+
+        What the kinds of heads add, in the text of a line, adds up to the value of the line as it
+        is shown beside `score`, by default the sum of the parts.
+        """
         lines = _Lines(parts, self._name)
         threshold = WORD_SHARE * float(np.abs(lines.values).sum())
-        reasons = few(lines.values.tolist(), lambda line: lines.text(line, threshold))
-        return [*reasons, *constant(parts)]
+        values = lines.values.tolist()
+        shown_lines, _ = largest(values)
+        reasons = [*few(values, lambda line: lines.names[line]), *constant(parts)]
+        total = float(parts.sums.sum()) if score is None else score
+        shown_values = adding_up([reason.value for reason in reasons], total)
+        for place, line in enumerate(shown_lines):
+            text = lines.text(line, threshold, shown_values[place])
+            reasons[place] = reasons[place]._replace(text=text)
+        return reasons
 
     def _name(self, source: Source, is_whole_item: bool) -> str:
         name = self._names.get((source, is_whole_item))
@@ -147,11 +161,11 @@ class _Lines:
         # What each line adds, float64 (n_lines,).
         self.values = np.bincount(self.line_of[in_line], parts.sums[in_line], len(numbers))
 
-    def text(self, line: int, threshold: float) -> str:
+    def text(self, line: int, threshold: float, shown_value: float) -> str:
         """Return the text of a line: a word, and what heads compare.
 
         A line that adds at least `threshold` also names the words of the item that it is paired
-        with.
+        with. shown_value: what the line adds as it is shown, which the kinds of heads add up to.
         """
         name, value = self.names[line], float(self.values[line])
         rows = np.flatnonzero(self.line_of == line)
@@ -168,7 +182,7 @@ class _Lines:
         words = ", ".join([name, *pairs])
         if len(by_kind) == 1:
             return f"{words}: {next(iter(by_kind))}"
-        shown = adding_up(list(by_kind.values()), value)
+        shown = rounded_to(list(by_kind.values()), shown_value)
         kinds = [f"{kind} {signed(added)}" for kind, added in zip(by_kind, shown, strict=True)]
         return f"{words}: {', '.join(kinds)}"
 
@@ -248,13 +262,23 @@ def few(values: Sequence[float], text: Callable[[int], str]) -> list[Reason]:
     >>> few([6.0, -3.0, 0.5, 0.25], "abcd".__getitem__)[1:]
     [Reason(text='b', value=-3.0), Reason(text='2 smaller ones', value=0.75)]
     """
+    shown, smaller = largest(values)
+    reasons = [Reason(text(i), values[i]) for i in shown]
+    if smaller:
+        rest = sum(values[i] for i in smaller)
+        reasons.append(Reason(f"{len(smaller):,} smaller ones", rest))
+    return reasons
+
+
+def largest(values: Sequence[float]) -> tuple[list[int], list[int]]:
+    """Return the indices of the largest values that add up to `SHARE` of all, and of the others,
+    zeros aside. A single other one is among the largest.
+    """
     ordered = sorted((i for i, value in enumerate(values) if value), key=lambda i: -abs(values[i]))
     n = min(n_for_share([values[i] for i in ordered]), MAX_LINES)
     if len(ordered) <= n + 1:
-        return [Reason(text(i), values[i]) for i in ordered]
-    rest = sum(values[i] for i in ordered[n:])
-    reasons = [Reason(text(i), values[i]) for i in ordered[:n]]
-    return [*reasons, Reason(f"{len(ordered) - n:,} smaller ones", rest)]
+        return ordered, []
+    return ordered[:n], ordered[n:]
 
 
 def n_for_share(values: Sequence[float] | np.ndarray) -> int:

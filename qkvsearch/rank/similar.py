@@ -256,7 +256,7 @@ class NeighbourReasons:
     def _liking(self, position: int) -> Likers:
         return self.users.liking(position)
 
-    def __call__(self, position: int, parts: Components) -> list[Reason]:
+    def __call__(self, position: int, parts: Components, score: float) -> list[Reason]:
         """Return the reasons for the score of the item in this row, from the parts of the score."""
         wholes: dict[Source, float] = {}  # what the sources add that are whole items
         words: dict[Any, list[int]] = {}  # and, by item, those that are its words

@@ -24,6 +24,7 @@ from qkvsearch.heads.taste_head import TASTE
 from qkvsearch.heads.token_head import TOKENS
 from qkvsearch.rank.answerable import NEAREST, NOTHING, answerable, grades, judging_head, matches
 from qkvsearch.rank.expansion import Lexicon
+from qkvsearch.rank.listing import column_key
 from qkvsearch.rank.query import Query, QueryReader
 from qkvsearch.rank.query_notes import query_notes
 from qkvsearch.rank.ranking import Ranking
@@ -329,15 +330,22 @@ class TextSearch:
         return ranking.annotated(snippet=snippets)
 
     def with_matches(self, ranking: Ranking, query: Query) -> Ranking:
-        """Return each hit with `matches`: by column, the words that the lexical head matches."""
+        """Return each hit with `matches`: by column, the words that the lexical head matches.
+
+        Columns have the owner's names. Beside them `title` is the title, whatever its column is
+        called, and a column of the owner that is called `title` or `id` is `items.title` or
+        `items.id`, as in a row about an item.
+        """
         terms = _terms(query)
         columns = self.item_texts.columns
+        keys = {column.stored: column_key(column) for column in self.catalog.catalog_columns}
         all_matches = []
         for position in map(int, ranking.positions):
             pause()
             texts = dict(zip(columns, self.item_texts.of(position), strict=True))
             cells = query.lookup.codes.cells(self.catalog, position)
-            all_matches.append(cells | matching_words(terms, texts, self.models.analyzer))
+            matches = cells | matching_words(terms, texts, self.models.analyzer)
+            all_matches.append({keys[stored]: words for stored, words in matches.items()})
         return ranking.annotated(matches=all_matches)
 
     def _snippet(self, position: int, idf: Mapping[str, float], query: Query) -> str | None:

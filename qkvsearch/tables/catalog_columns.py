@@ -121,6 +121,10 @@ class CatalogColumns(list[StoredColumn]):
         """A name of each column that `find` finds it by: that in the owner's file if possible."""
         return [self._name_of(column) for column in self]
 
+    def name_of(self, stored: str) -> str:
+        """Return the name of a column in the owner's file by its stored name."""
+        return self._name_of(self.stored_as(stored))
+
     @property
     def sql_names(self) -> list[str]:
         """The names as a condition spells them, in double quotes where SQL needs these."""

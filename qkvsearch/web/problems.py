@@ -86,13 +86,34 @@ async def _engine_error(_: Request, error: Any) -> Response:
 async def _invalid_parameter(_: Request, error: Any) -> Response:
     """Name the first parameter that is not valid."""
     first = error.errors()[0]
-    names = [str(key) for key in first["loc"][1:]] or ["body"]
+    names = [str(key) for key in _keys(first, getattr(error, "body", None))] or ["body"]
     if not names[-1]:
         nameless = "a value has no name: give each one, as in name=value"
         return problem(HTTPStatus.UNPROCESSABLE_ENTITY, nameless)
     name = ".".join(names)
     message = first["msg"][:1].lower() + first["msg"][1:]
     return problem(HTTPStatus.UNPROCESSABLE_ENTITY, f"`{name}`: {message}")
+
+
+def _keys(error: Mapping[str, Any], body: Any) -> list[Any]:
+    """Return the keys that lead to what is not valid: of the request's body, or of its address.
+
+    Between them pydantic puts names of its own, such as `constrained-str`, for the type that it
+    tried of several.
+    """
+    where, *keys = error["loc"]
+    if where != "body":
+        return keys
+    found, value = [], body
+    for key in keys:
+        is_in_object = isinstance(value, dict) and key in value
+        is_in_list = isinstance(value, list) and isinstance(key, int) and key < len(value)
+        if is_in_object or is_in_list:
+            found.append(key)
+            value = value[key]
+    if keys and error["type"] == "missing":
+        found.append(keys[-1])
+    return found
 
 
 async def _framework_error(request: Request, error: Any) -> Response:

@@ -12,7 +12,7 @@ from qkvsearch.errors import QkvError, suggest
 from qkvsearch.tables.catalog_columns import TRUTH_VALUES, CatalogColumns, StoredColumn
 from qkvsearch.tables.column_types import TEXT, TYPES, type_named
 from qkvsearch.where.functions import LIST_SEPARATOR
-from qkvsearch.where.guarded import no_such_function
+from qkvsearch.where.guarded import PURE_FUNCTIONS, no_such_function
 from qkvsearch.where.mismatch import (
     NUMBERS,
     SEARCHED,
@@ -320,6 +320,14 @@ def _type_of(value: Any) -> str:
 def _unknown(node: exp.Expression) -> QkvError:
     """Return the error for a part that cannot be checked."""
     part = written(node)
+    name = part.partition("(")[0].lower()
+    if isinstance(node, (exp.Max, exp.Min)):
+        return QkvError(
+            f"{part}: {name}() compares several values of an item here, as in "
+            f"{name}(price, shipping); nothing is computed over all items"
+        )
     if isinstance(node, exp.Func):
+        if name in PURE_FUNCTIONS:
+            return QkvError(f"{part}: {name}() does not take this here")
         return no_such_function(part)
     return QkvError(f"{part} cannot be part of a condition")

@@ -104,6 +104,13 @@ def test_a_type_called_as_a_function_is_refused_before_the_parser_doubles_its_wo
     assert "there is no such function here (there are abs, coalesce" in said(positions, where)
 
 
+@pytest.mark.parametrize("where", ["max(price) > 45", "min(price) < 3"])
+def test_a_function_over_all_items_is_not_called_missing(positions, where):
+    message = said(positions, where)
+    assert f"{where[:3]}() compares several values" in message
+    assert "no such function" not in message
+
+
 def test_what_is_too_long_is_refused_and_a_long_list_is_not(positions):
     assert "100,000 are the most" in said(positions, f"name = '{'x' * 100_000}'")
     assert len(positions(f"price IN ({', '.join(map(str, range(5000)))})")) == 5000

@@ -1,5 +1,6 @@
 """Columns of the owner are asked for by their own names, whatever else has such a name."""
 
+import re
 import shutil
 
 import pandas as pd
@@ -154,3 +155,81 @@ def test_an_ignored_column_is_that_of_this_exact_name(tmp_path):
     with qkv.build(tmp_path / "ws", items=PEOPLE, columns=columns, encoder="corpus") as people:
         assert people.show("p2")["Price"] == 2
         assert "price" not in people.show("p2")
+
+
+# --- names that the store keeps apart: `id_2`, `title_2`, `text_2` ---
+
+SHELVES = pd.DataFrame(
+    {
+        "SKU": ["a1", "a2", "a3"],
+        "Name": ["red pan", "blue pot", "green cup"],
+        "title": ["sub one", "main two", "main three"],
+        "id": ["x1", "x2", "x3"],
+        "Text": ["a long story of soup on a winter evening", "dinner", "tea"],
+        "text": ["soup of beans", "omelette of eggs", "bread"],
+    }
+)
+OF_SHELVES = qkv.Columns(id="SKU", title="Name")
+STORED = re.compile(r"\w+_2\b")
+
+
+@pytest.fixture(scope="module")
+def shelves_path(tmp_path_factory):
+    path = tmp_path_factory.mktemp("shelves") / "ws"
+    qkv.build(path, items=SHELVES, columns=OF_SHELVES, encoder="corpus").close()
+    return path
+
+
+def test_matches_and_facts_name_columns_as_the_owner_does(shelves_path):
+    with qkv.open(shelves_path) as shelves:
+        assert shelves.search("sub", explain=True)[0].matches == {"items.title": ["sub"]}
+        assert shelves.search("x1", explain=True)[0].matches == {"items.id": ["x1"]}
+        assert set(shelves.search("soup", explain=True)[0].matches) == {"Text", "text"}
+        assert shelves.search("pan", explain=True)[0].matches == {"title": ["pan"]}
+        row = shelves.items["a1"]
+        assert (row["title"], row["items.title"], row["items.id"]) == ("red pan", "sub one", "x1")
+        assert (row["Text"], row["text"]) == tuple(SHELVES.loc[0, ["Text", "text"]])
+        assert list(shelves.items.to_frame()) == list(row)
+        info = shelves.info()
+        assert set(info["searched_columns"]) == {"Name", "title", "id", "Text", "text"}
+        for weights in info["column_weights"].values():
+            assert list(weights) == info["searched_columns"]
+
+
+def test_what_the_command_line_writes_has_no_stored_name(shelves_path, request):
+    run = request.getfixturevalue("qkv")
+    written = [
+        run("-w", str(shelves_path), "search", "soup x1", "--explain"),
+        run("-w", str(shelves_path), "search", "sub x1", "--explain", "--format", "json"),
+        run("-w", str(shelves_path), "info"),
+    ]
+    assert all(result.stdout for result in written)
+    assert not STORED.findall(" ".join(result.stdout for result in written))
+
+
+def test_what_an_addition_lacks_is_named_as_the_owner_does(shelves_path, tmp_path):
+    path = shutil.copytree(shelves_path, tmp_path / "ws")
+    with qkv.open(path) as shelves:
+        notes = shelves.add(SHELVES.drop(columns=["text", "id"])[:1], OF_SHELVES).notes
+        assert not STORED.findall(" ".join(notes))
+        assert re.search("no column (id, text|text, id)", " ".join(notes))
+        with pytest.raises(qkv.QkvError, match="no column Name") as error:
+            shelves.add(SHELVES[["SKU"]])
+    assert not STORED.findall(str(error.value))
+
+
+def test_the_server_warns_of_searched_columns_that_no_object_has(asking, shelves_path, tmp_path):
+    with asking(shutil.copytree(shelves_path, tmp_path / "ws")) as client:
+        new = {"SKU": "a4", "Name": "jug", "title": "sub", "id": "x4", "Text": "for milk"}
+        done = client.put("/api/v1/items", json=[new]).json()
+        warnings = [note for note in done["notes"] if note.startswith("Warning")]
+        assert len(warnings) == 1
+        assert "text" in warnings[0]
+        assert not STORED.findall(str(done))
+        whole = client.put("/api/v1/items", json=[{**new, "text": "full"}]).json()
+        assert not any(note.startswith("Warning") for note in whole["notes"])
+        # `id` is another column here.
+        refused = client.put("/api/v1/items", json=[{"id": "a5", "Name": "bowl"}])
+        assert refused.status_code == 422
+        assert "`SKU`" in refused.json()["detail"]
+        assert "`id`" not in refused.json()["detail"]

@@ -70,6 +70,19 @@ def test_what_is_no_interaction_is_refused(own, body):
     assert record(own, body).status_code in (400, 422)
 
 
+@pytest.mark.parametrize(
+    ("body", "name"),
+    [
+        ({"user": True, "item": "m001"}, "user"),
+        ({"interactions": [{"user": "a", "item": True}]}, "interactions.0.item"),
+        ({"user": "a"}, "item"),
+        ({"user": "a", "item": "m001", "one": 1}, "one"),
+    ],
+)
+def test_a_refusal_names_the_field_as_it_was_sent(own, body, name):
+    assert record(own, body).json()["detail"].startswith(f"`{name}`: ")
+
+
 def test_the_same_key_records_once(own):
     body = {"user": "new", "item": "m001", "rating": 4}
     first = record(own, body, "one")

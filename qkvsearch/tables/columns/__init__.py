@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from qkvsearch._utils.validation import check_names
 from qkvsearch.errors import DataError, listed_names, suggest
 
 # whole: for each role, whole names as `folded` writes them, in order of preference. words, beside:
@@ -111,6 +112,11 @@ class Columns:
     # Of a log: "rows" (a row is an interaction; the default), "lists" (a line has a user, then
     # items) or "matrix" (a row is a user, a column an item).
     layout: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.text is not None:
+            check_names("text_columns", self.text)
+        check_names("ignore", self.ignore)
 
     def not_ignored(self, names: Iterable[str]) -> list[str]:
         """Return those columns of a file that are read. Case does not matter where no column has

@@ -1,6 +1,6 @@
 """Put and delete items, record and undo interactions, erase a user: what changes the workspace."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Annotated, Any
 
 import pandas as pd
@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from qkvsearch._utils.validation import displayed
 from qkvsearch.engine import Engine
-from qkvsearch.errors import DataError
+from qkvsearch.errors import DataError, listed_names, quantity
 from qkvsearch.learn.add import Revision
 from qkvsearch.learn.erase import Forgotten
 from qkvsearch.learn.recording import Recording
@@ -59,11 +59,24 @@ async def put_items(
         id_name = columns[0].name
         searched = engine.snapshot.facts["text_columns"]
         frame = pd.DataFrame(_by_column(engine, items, id_name), dtype=object)
-        # What `add` would miss in a file is empty here, as every column that no object has.
-        for column in columns:
-            if column.stored in searched and column.name not in frame:
-                frame[column.name] = None
-        return as_change(asdict(engine.add(frame, Columns(id=id_name))), "gone")
+        lacking = [
+            column.name
+            for column in columns
+            if column.stored in searched and column.name not in frame
+        ]
+        # `add` refuses a file without titles. Here they are empty, as every column that no object
+        # has, and a warning says so.
+        for name in lacking:
+            frame[name] = None
+        revision = engine.add(frame, Columns(id=id_name))
+        if lacking:
+            n_items = quantity(len(frame), "item")
+            warning = (
+                f"Warning: no item here has {listed_names(lacking)}, which search reads: "
+                f"{n_items} left empty there"
+            )
+            revision = replace(revision, notes=[*revision.notes, warning])
+        return as_change(asdict(revision), "gone")
 
     return await service.change(add)
 
@@ -90,7 +103,9 @@ def _by_column(engine: Engine, items: list[Item], id_name: str) -> list[dict[str
             )
         id_ = id_text(cell, whole=has_whole_ids)
         if not id_:
-            spellings = " or ".join(dict.fromkeys([f"`{id_name}`", "`id`"]))
+            # `id` may be another column of the owner.
+            is_id = columns.find("id") is columns[0]
+            spellings = f"`{id_name}` or `id`" if is_id and id_name != "id" else f"`{id_name}`"
             raise Problem(422, f"`items`: item {number} has no id: give its {spellings}")
         try:
             check_new_id("id", id_)

@@ -546,8 +546,17 @@ def test_on_a_telephone_the_menu_is_a_button(visit, site, expect):
 @pytest.mark.parametrize("item", ["v001", "v018", "v100"])
 def test_reasons_for_similar_items_are_in_the_language_of_the_page(site, visit, item):
     """Guards against a sentence of the engine that the page leaves in English."""
+    said = []
     with visit(site, f"/?similar={item}", locale="zh-CN") as page:
-        reasons = page.locator(".explanation table.addends >> nth=0").locator("tbody th")
-        reasons.first.wait_for()
-        said = " ".join(page.locator(".explanation table.addends tbody th").all_text_contents())
-    assert not [words for words in ("people:", "who like", " more", "meaning") if words in said]
+        loaded(page)
+        for place in (1, 2, 3):
+            hit = page.locator(f"#hits > li:nth-child({place})")
+            hit.locator(".title").click()
+            reasons = hit.locator(".explanation .two > table").first.locator("tbody th")
+            reasons.first.wait_for()
+            said += reasons.all_text_contents()
+    assert len(said) >= 3
+    english = [
+        text for text in said if re.search("people:|who like| more$|meaning|same words", text)
+    ]
+    assert english == []
