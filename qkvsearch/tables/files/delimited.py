@@ -250,36 +250,76 @@ def _chunks(
 
     pandas accepts a first row of any length, so the header is read as a row. It accepts no row with
     more cells than there are columns, so there is a column more than the header has: a cell in it
-    shows that a row is too long by one cell. It leaves longer rows out. Their numbers, which the
-    numbers of all other rows depend on, are in its warnings alone.
+    shows that a row is too long by one cell. It leaves longer rows out, and says so in warnings.
+    """
+    numbers = _RowNumbers()
+    for frame, too_long in _frames(label, text, delimiter, quoted, width):
+        numbers.leave_out(too_long)
+        if len(frame) or len(too_long):
+            yield Chunk(frame.set_axis(numbers.following(len(frame))), too_long)
+
+
+class _RowNumbers:
+    """The numbers of the rows that pandas returns.
+
+    pandas does not number rows, but the rows that it leaves out count, too. It parses ahead, so
+    that it may leave out rows far below those that it returns. Here it returns two rows when it has
+    left out rows 2 and 5, and then two more:
+
+    >>> numbers = _RowNumbers()
+    >>> numbers.leave_out(np.array([2, 5]))
+    >>> numbers.following(2).tolist(), numbers.following(2).tolist()
+    ([1, 3], [4, 6])
+    """
+
+    def __init__(self) -> None:
+        # The number of the last row that was returned, and those left out that are behind it.
+        self._last = 0
+        self._left_out = np.empty(0, np.int64)
+
+    def leave_out(self, numbers: np.ndarray) -> None:
+        """Note that pandas left out the rows of these numbers."""
+        self._left_out = np.append(self._left_out, numbers)
+
+    def following(self, count: int) -> np.ndarray:
+        """Return the numbers of the next `count` rows, int64, ascending."""
+        first = self._last + 1
+        candidates = np.arange(first, first + count + len(self._left_out))
+        numbers = candidates[~np.isin(candidates, self._left_out)][:count]
+        if count:
+            self._last = int(numbers[-1])
+            self._left_out = self._left_out[self._left_out > self._last]
+        return numbers
+
+
+def _frames(
+    label: str, text: io.TextIOBase, delimiter: str, quoted: bool, width: int
+) -> Iterator[tuple[pd.DataFrame, np.ndarray]]:
+    """Let pandas parse rows, few at a time, and return the numbers of those that it leaves out.
+
+    The rows left out are those that pandas met meanwhile, int64. Raises `DataError`.
     """
     blocks = _Blocks(text)
-    max_rows = rows_at_once(width)
     reader: Any = None
-    last_number = 0
-    ahead = np.empty(0, np.int64)  # too long rows behind the last one that was returned
     is_at_end = False
     while not is_at_end:
+        n_rows = rows_at_once(width)
         n_lines = blocks.read_ahead()
+        if n_lines is not None:
+            n_rows = min(n_rows, n_lines)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", pd.errors.ParserWarning)
             try:
                 if reader is None:
                     reader = _pandas_reader(blocks, delimiter, quoted, width)
-                frame = reader.get_chunk(min(n_lines or max_rows, max_rows))
+                frame = reader.get_chunk(n_rows)
             except StopIteration:
+                # There may still be warnings: the last rows of a text may all be too long.
                 frame = pd.DataFrame(columns=range(width + 1), dtype=str)
                 is_at_end = True
             except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
                 raise DataError(f"{label}: not a table: {_in_words(error)}".rstrip()) from None
-        too_long = _numbers_in(caught)
-        # pandas parses ahead, and warns of rows below those that it returns.
-        ahead = np.append(ahead[ahead > last_number], too_long)
-        numbers = _next_numbers(last_number, len(frame), without=ahead)
-        if len(numbers):
-            last_number = int(numbers[-1])
-        if len(frame) or len(too_long):
-            yield Chunk(frame.set_axis(numbers), too_long)
+        yield frame, _numbers_in(caught)
 
 
 def _pandas_reader(text: io.TextIOBase, delimiter: str, quoted: bool, width: int) -> Any:
@@ -303,19 +343,13 @@ def _pandas_reader(text: io.TextIOBase, delimiter: str, quoted: bool, width: int
 
 
 def _numbers_in(caught: Sequence[warnings.WarningMessage]) -> np.ndarray:
-    """Return the numbers of the rows that pandas says it left out, int64."""
+    """Return the numbers of the rows that pandas says it left out, int64.
+
+    Only its warnings have them. One warning has a line for each row: "Skipping line 5: expected 3
+    fields, saw 7".
+    """
     messages = " ".join(str(warning.message) for warning in caught)
     return np.array(re.findall(r"Skipping line (\d+)", messages), dtype=np.int64)
-
-
-def _next_numbers(last: int, count: int, without: np.ndarray) -> np.ndarray:
-    """Return the next `count` numbers after `last` that are not among those of `without`.
-
-    >>> _next_numbers(3, 4, without=np.array([5, 9])).tolist()
-    [4, 6, 7, 8]
-    """
-    numbers = np.arange(last + 1, last + 1 + count + len(without))
-    return numbers[~np.isin(numbers, without)][:count]
 
 
 class _Blocks(io.TextIOBase):
