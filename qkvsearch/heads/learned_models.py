@@ -227,7 +227,7 @@ class PreferencesComponent(LearnedComponent[StoredPreferences]):
         starts = NEIGHBOUR_ARRAYS["starts"]
         if self.name_of(starts) not in snapshot:
             return None
-        arrays = self.numbered_lists(snapshot, starts)
+        arrays = self.renumbered_lists(snapshot, starts)
         return NeighbourWeights(**{name: arrays[full] for name, full in NEIGHBOUR_ARRAYS.items()})
 
     def delete(self, contents: BuildContents, snapshot: Snapshot, deleted: np.ndarray) -> None:
