@@ -86,7 +86,7 @@ def fuse_candidates(
         exact: Mapping[str, Scores] = heads  # type: ignore[assignment]
         return exact, fuse(exact)
     search = _CandidateSearch(heads, fuse, allowed)
-    result = search.fused(search.first_candidates(preferred), allowed, search.n_named)
+    result = search.fused_from(search.first_candidates(preferred), allowed, search.n_named)
     if allowed.groups is not None:
         result = search.until_enough_groups(result)
     return result.by_head, result.fused
@@ -165,11 +165,11 @@ class _CandidateSearch:
             named += self._named_by_each(self.n_named, self.allowed.only(preferred))
         return np.unique(np.concatenate(named))
 
-    def fused(self, candidates: np.ndarray, allowed: Filter, n_ahead: int) -> _FusedScores:
+    def fused_from(self, candidates: np.ndarray, allowed: Filter, n_ahead: int) -> _FusedScores:
         """Return the fused scores, with no estimate among the `n_best` best allowed items.
 
-        candidates: rows to begin with; the result may have more. n_ahead: how many candidates any
-        estimate that is left there is lowered below.
+        candidates: rows to begin with; the result may have more. n_ahead: where an estimate is left
+        after the second round, how many of the best candidates all estimates are lowered below.
         """
         result = self._scored(candidates)
         estimates = result.estimates_among(self._best(result, allowed))
@@ -207,7 +207,7 @@ class _CandidateSearch:
             n_named = max(n_named, min(4 * n_named, MAX_WIDENED))
             more = self._named_by_each(n_named, of_other_groups)
             candidates = np.unique(np.concatenate([result.candidates, *more]))
-            result = self.fused(candidates, of_other_groups, n_named)
+            result = self.fused_from(candidates, of_other_groups, n_named)
         # Each round compared only the items of some groups: now all are compared.
         return result.with_estimates_below(max(self.allowed.k, 1), self.allowed)
 

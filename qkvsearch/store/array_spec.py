@@ -89,12 +89,12 @@ def _layout(spec: ArraySpec, entry_dimensions: set[str]) -> Layout:
 class ArrayChecks:
     """The checks of arrays that are read together.
 
-    lengths: the length of each dimension by its name. The first array that has a dimension adds its
-    length, and the following arrays must have the same.
+    lengths: known lengths of dimensions, by name. The first array that has another dimension adds
+    its length, and the following arrays must have the same.
     """
 
-    def __init__(self, lengths: Mapping[str, int]) -> None:
-        self.lengths = dict(lengths)
+    def __init__(self, **lengths: int) -> None:
+        self.lengths = lengths
 
     def check_shape(self, path: Path, array: np.ndarray, spec: ArraySpec) -> None:
         """Raise `DamagedError` for another dtype or shape."""

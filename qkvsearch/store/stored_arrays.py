@@ -45,17 +45,17 @@ class StoredArrays:
 
     # --- names ---
 
-    def name_of(self, array: str) -> str:
-        """Return the full name of one of the arrays."""
-        return f"{self.group}.{array}"
+    def name_of(self, name: str) -> str:
+        """Return the full name of one of the arrays, which begins with the group."""
+        return f"{self.group}.{name}"
 
-    def owns(self, name: str) -> bool:
+    def owns(self, full_name: str) -> bool:
         """Return whether an array with this full name is one of these."""
-        return name in map(self.name_of, self.arrays)
+        return full_name in map(self.name_of, self.arrays)
 
     def names_in(self, snapshot: Snapshot) -> list[str]:
         """Return the names of the arrays that a build has."""
-        return [array for array in self.arrays if self.name_of(array) in snapshot]
+        return [name for name in self.arrays if self.name_of(name) in snapshot]
 
     def is_in(self, snapshot: Snapshot) -> bool:
         """Return whether a build has any of the arrays."""
@@ -70,7 +70,7 @@ class StoredArrays:
         together, are read where the build is one base. lengths: known lengths of dimensions, by
         their names in `ArraySpec.shape`. Raises `DamagedError`.
         """
-        checks = ArrayChecks(lengths)
+        checks = ArrayChecks(**lengths)
         layout_of = layouts(self.arrays)
         arrays = {}
         for name in names or self.names_in(snapshot):
@@ -85,14 +85,14 @@ class StoredArrays:
 
     def base_arrays(self, snapshot: Snapshot, *names: str, **lengths: int) -> dict[str, np.ndarray]:
         """Read and check arrays as the base has them, with the base's numbers of items."""
-        return self._of_segment(snapshot.base, names, ArrayChecks(lengths))
+        return self._of_segment(snapshot.base, names, ArrayChecks(**lengths))
 
     def pieces(
         self, snapshot: Snapshot, *names: str
     ) -> Iterator[tuple[dict[str, np.ndarray], np.ndarray]]:
         """Yield the arrays of each segment, and the item of each of its rows, −1 for none."""
         for segment, item_rows in snapshot.item_rows_by_segment():
-            yield self._of_segment(segment, names, ArrayChecks({})), item_rows
+            yield self._of_segment(segment, names, ArrayChecks()), item_rows
 
     def rows_at(self, snapshot: Snapshot, name: str, positions: np.ndarray) -> np.ndarray:
         """Read the rows (n, …) of an array for the items in the rows `positions` (n,).
@@ -100,12 +100,13 @@ class StoredArrays:
         There are zeros for −1, and for an item without a row.
         """
         if layouts(self.arrays)[name] is Layout.ROWS_OF_SEGMENTS:
-            pieces = self._of_segments(snapshot, name, ArrayChecks({}))
-            row_of = snapshot.rows.stored
+            pieces = self._of_segments(snapshot, name, ArrayChecks())
+            row_of_item = snapshot.rows.stored
         else:
-            pieces = [self._newest(snapshot, name, ArrayChecks({}))]
-            row_of = snapshot.rows.origin
-        wanted = np.where(positions >= 0, row_of[positions], -1)
+            pieces = [self._newest(snapshot, name, ArrayChecks())]
+            row_of_item = snapshot.rows.origin
+        # The row of each item, counted through all pieces; −1 for none.
+        wanted = np.where(positions >= 0, row_of_item[positions], -1)
         rows = np.zeros((len(wanted), *pieces[0].shape[1:]), pieces[0].dtype)
         start = 0
         for piece in pieces:
@@ -120,7 +121,7 @@ class StoredArrays:
         """Open lists of the layout `LISTS_OF_SEGMENTS`, with one array of entries."""
         first, *others = [
             # Each segment has another number of entries, and so checks of its own.
-            self._of_segment(segment, [starts_name, entries_name], ArrayChecks(lengths))
+            self._of_segment(segment, [starts_name, entries_name], ArrayChecks(**lengths))
             for segment in snapshot.with_items
         ]
         if snapshot.rows.is_plain:
@@ -171,25 +172,25 @@ class StoredArrays:
 
         They are not shared any more: writing under a shared name would change the other build.
         """
-        for array, values in arrays.items():
-            name = self.name_of(array)
-            contents.shared.pop(f"{name}.npy", None)
-            contents.arrays.pop(name, None)
+        for name, values in arrays.items():
+            full_name = self.name_of(name)
+            contents.shared.pop(f"{full_name}.npy", None)
+            contents.arrays.pop(full_name, None)
             if values is not None:
-                contents.arrays[name] = values
+                contents.arrays[full_name] = values
 
-    def share(self, contents: BuildContents, snapshot: Snapshot, *arrays: str) -> None:
+    def share(self, contents: BuildContents, snapshot: Snapshot, *names: str) -> None:
         """Share arrays of another build."""
-        for name in map(self.name_of, arrays):
-            contents.shared[f"{name}.npy"] = snapshot.file(name)
+        for full_name in map(self.name_of, names):
+            contents.shared[f"{full_name}.npy"] = snapshot.file(full_name)
 
-    def pending(self, contents: BuildContents, array: str) -> np.ndarray:
+    def pending(self, contents: BuildContents, name: str) -> np.ndarray:
         """Return one of the arrays that will be published: a new one or a shared one."""
-        return contents.array(self.name_of(array))
+        return contents.array(self.name_of(name))
 
-    def is_pending(self, contents: BuildContents, array: str) -> bool:
+    def is_pending(self, contents: BuildContents, name: str) -> bool:
         """Return whether `contents` has one of the arrays."""
-        return contents.has(self.name_of(array))
+        return contents.has(self.name_of(name))
 
     def merge(self, contents: BuildContents, snapshot: Snapshot) -> None:
         """Add the arrays of one base that answers as all segments of a build do together."""
@@ -225,7 +226,7 @@ class StoredArrays:
         """Copy the lists of all items in their order; they may take more than memory."""
         (entries_name,) = self._entries_of(starts_name, snapshot)
         segments = [
-            self._of_segment(segment, [starts_name, entries_name], ArrayChecks({}))
+            self._of_segment(segment, [starts_name, entries_name], ArrayChecks())
             for segment in snapshot.with_items
         ]
         segment_lengths = [np.diff(arrays[starts_name]) for arrays in segments]
