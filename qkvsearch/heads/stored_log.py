@@ -52,7 +52,7 @@ class StoredLog:
 
     def interactions(self) -> Interactions:
         """Return the whole log in the owner's ids, without deleted items."""
-        arrays = LogComponent().numbered_lists(self._build, "indptr")
+        arrays = LogComponent().renumbered_lists(self._build, "indptr")
         lengths = np.diff(arrays["indptr"])
         return Interactions(
             users=np.repeat(np.arange(len(lengths), dtype=np.int32), lengths),

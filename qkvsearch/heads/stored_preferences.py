@@ -28,7 +28,7 @@ from qkvsearch.models.recommend_head import FittedHead
 from qkvsearch.models.strength import Strength, usual_level
 from qkvsearch.models.user_vectors import ImplicitFactors
 from qkvsearch.store import BuildContents, Snapshot
-from qkvsearch.store.array_spec import ArraySpec
+from qkvsearch.store.array_spec import ArraySpec, Layout, layouts
 from qkvsearch.tables.interactions import Interactions
 
 if TYPE_CHECKING:
@@ -158,11 +158,14 @@ class PreferencesComponent(LearnedComponent[StoredPreferences]):
         sizes: dict[str, int] = {}
         for head in PREFERENCE_HEADS.values():
             sizes.update(head.sizes(names, models))
-        of_rows = [name for name in names if not self.is_of_lists(name)]
+        layout_of = layouts(self.arrays)
+        lists = [name for name in names if layout_of[name] is Layout.LISTS_OF_BASE]
+        of_rows = [
+            name for name in names if name not in lists and layout_of[name] is not Layout.ENTRIES
+        ]
         arrays = self.read(models.snapshot, *of_rows, **sizes)
-        for name in names:
-            if self.arrays[name].lists:
-                arrays.update(self.numbered_lists(models.snapshot, name))
+        for starts_name in lists:
+            arrays.update(self.renumbered_lists(models.snapshot, starts_name))
         return arrays
 
     def delete(self, contents: BuildContents, snapshot: Snapshot, deleted: np.ndarray) -> None:

@@ -1,18 +1,28 @@
-"""Exact scores of the candidates alone, where to score all items would read too many keys."""
+"""Exact scores of the candidates alone, where to score all items would read too many keys.
+
+Where a head's keys are int8, or stored on a server, an exact score is costly. So each head names
+candidates by cheap estimates, and only their scores are exact. Every hit is a candidate:
+
+1. Each head names its best items, and all heads are fused.
+2. Items among the best by the fused scores may be there by an estimate. They become candidates, and
+   all heads are fused again.
+3. The new scores may move other estimates to the front. These are lowered below the best
+   candidates, which ends the search.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 
 from qkvsearch.scores.fusion import Scores
 from qkvsearch.scores.topk import best_of_groups, top_k
 
-# Candidates that each head names, per hit.
+# How many candidates there are per hit. They are more than the hits, as fusion changes the order.
 SPARE = 2
 # The limit to which candidates are widened where the best ones are of too few groups.
 MAX_WIDENED = 2**14
@@ -66,10 +76,9 @@ def fuse_candidates(
 ) -> tuple[Mapping[str, Scores], Scores]:
     """Return the scores of each head, and of all heads fused.
 
-    Exact scores are fused as they are. Otherwise each head names candidates, whose scores are then
-    exact. The best items by the fused scores become candidates as well, and no estimate of another
-    item is left among the scores of the hits. So hits are always candidates. Where only the best
-    item of a group is a hit, more candidates are named until there are enough groups.
+    Exact scores are fused as they are. Otherwise only the candidates' scores are exact, and the
+    hits are candidates, as the module says. Where only the best item of a group is a hit, more
+    candidates are named until there are enough groups.
 
     preferred: bool (n_items,), items the best of which are candidates as well.
     """
@@ -77,10 +86,10 @@ def fuse_candidates(
         exact: Mapping[str, Scores] = heads  # type: ignore[assignment]
         return exact, fuse(exact)
     search = _CandidateSearch(heads, fuse, allowed)
-    found = search.fused(search.first_candidates(preferred), allowed, search.n_named)
+    result = search.fused_from(search.first_candidates(preferred), allowed, search.n_named)
     if allowed.groups is not None:
-        found = search.until_enough_groups(found)
-    return found.by_head, found.fused
+        result = search.until_enough_groups(result)
+    return result.by_head, result.fused
 
 
 def score_candidates(
@@ -92,12 +101,36 @@ def score_candidates(
     return fuse_candidates({"": head}, lambda heads: heads[""], allowed)[1]
 
 
-class _Fused(NamedTuple):
-    """The scores of all items, exact for the candidates."""
+@dataclass(frozen=True)
+class _FusedScores:
+    """The scores of all items, exact for the candidates and estimates for other items."""
 
+    # The rows of the candidates, ascending.
     candidates: np.ndarray
     by_head: Mapping[str, Scores]
     fused: Scores
+
+    def estimates_among(self, rows: np.ndarray) -> np.ndarray:
+        """Return those of the rows whose scores are estimates."""
+        return np.setdiff1d(rows, self.candidates)
+
+    def with_estimates_below(self, n: int, allowed: Filter) -> _FusedScores:
+        """Return the scores with all estimates below the n best allowed candidates.
+
+        Where `allowed` has groups, these are the best candidates of n groups.
+        """
+        scores = self.fused.scores
+        is_allowed = self.fused.allowed(allowed.mask)
+        is_exact = np.zeros(len(scores), dtype=bool)
+        is_exact[self.candidates] = True
+        best = best_of_groups(scores, n, is_allowed & is_exact, allowed.groups)
+        if not len(best):
+            return self
+        just_below = np.nextafter(scores[best[-1]], np.float32(-np.inf))
+        estimates = np.flatnonzero(is_allowed & ~is_exact)
+        scores = scores.copy()
+        scores[estimates] = np.minimum(scores[estimates], just_below)
+        return replace(self, fused=replace(self.fused, scores=scores))
 
 
 class _CandidateSearch:
@@ -113,10 +146,13 @@ class _CandidateSearch:
         self.fuse = fuse
         self.allowed = allowed
         minima = [h.min_candidates for h in heads.values() if isinstance(h, ApproximateQuery)]
-        # How many candidates each head names.
+        # How many candidates each head names. The rougher its estimates are, the larger is the
+        # minimum that a head asks for.
         self.n_named = max(SPARE * allowed.k, *minima)
-        # How many of the best items by the fused scores must be candidates.
-        self.n_best = SPARE * allowed.k or self.n_named
+        # How many of the best items by the fused scores must be candidates. Each estimate among
+        # them costs another exact score, so there are only as many as the hits need. A caller that
+        # wants scores and no hits has k = 0.
+        self.n_best = SPARE * allowed.k if allowed.k else self.n_named
 
     def first_candidates(self, preferred: np.ndarray | None) -> np.ndarray:
         """Return the best allowed items of each head, its best preferred ones, and its best item of
@@ -129,22 +165,26 @@ class _CandidateSearch:
             named += self._named_by_each(self.n_named, self.allowed.only(preferred))
         return np.unique(np.concatenate(named))
 
-    def fused(self, candidates: np.ndarray, allowed: Filter, n_limit: int) -> _Fused:
-        """Return the fused scores, with no estimate among those of the best allowed candidates.
+    def fused_from(self, candidates: np.ndarray, allowed: Filter, n_ahead: int) -> _FusedScores:
+        """Return the fused scores, with no estimate among the `n_best` best allowed items.
 
-        Exact scores of more items may move others to the front, but this is done only once. Any
-        estimate that is left there is lowered below the `n_limit` best candidates.
+        candidates: rows to begin with; the result may have more. n_ahead: where an estimate is left
+        after the second round, how many of the best candidates all estimates are lowered below.
         """
-        found = self._scored(candidates)
-        estimates = self._estimates_among_best(found, allowed)
+        result = self._scored(candidates)
+        estimates = result.estimates_among(self._best(result, allowed))
         if not len(estimates):
-            return found
-        found = self._scored(np.union1d(candidates, estimates))
-        if not len(self._estimates_among_best(found, allowed)):
-            return found
-        return _limited(found, replace(allowed, groups=None), n_limit)
+            return result
+        result = self._scored(np.union1d(candidates, estimates))
+        if not len(result.estimates_among(self._best(result, allowed))):
+            return result
+        # Exact scores change a head's mean and deviation, and so the fused scores of all items:
+        # other estimates came to the front. Each further round would read more keys, and might move
+        # others again. One is enough: these items are among the best of no head, and the hits are
+        # exact without them.
+        return result.with_estimates_below(n_ahead, replace(allowed, groups=None))
 
-    def until_enough_groups(self, found: _Fused) -> _Fused:
+    def until_enough_groups(self, result: _FusedScores) -> _FusedScores:
         """Widen the candidates until the best ones are of as many groups as there shall be hits.
 
         Each round looks for the best items of groups that have none yet. It finds at least one more
@@ -152,20 +192,24 @@ class _CandidateSearch:
         """
         item_groups = self.allowed.groups
         assert item_groups is not None
-        groups = np.zeros(0, np.int64)
-        without_group = self.allowed
+        groups_found = np.zeros(0, np.int64)
+        of_other_groups = self.allowed
         n_named = self.n_named
         for _ in range(self.allowed.k):
-            best = self._best(found, without_group)
-            groups = np.union1d(groups, item_groups[best])
-            if len(groups) >= self.allowed.k or len(best) < self.n_best:
+            best = self._best(result, of_other_groups)
+            groups_found = np.union1d(groups_found, item_groups[best])
+            has_enough = len(groups_found) >= self.allowed.k
+            are_all = len(best) < self.n_best
+            if has_enough or are_all:
                 break
-            without_group = self.allowed.only(~np.isin(item_groups, groups))
+            of_other_groups = self.allowed.only(~np.isin(item_groups, groups_found))
+            # Four times as many each time, but not fewer than before where k is above the limit.
             n_named = max(n_named, min(4 * n_named, MAX_WIDENED))
-            more = self._named_by_each(n_named, without_group)
-            candidates = np.unique(np.concatenate([found.candidates, *more]))
-            found = self.fused(candidates, without_group, n_named)
-        return _limited(found, self.allowed, max(self.allowed.k, 1))
+            more = self._named_by_each(n_named, of_other_groups)
+            candidates = np.unique(np.concatenate([result.candidates, *more]))
+            result = self.fused_from(candidates, of_other_groups, n_named)
+        # Each round compared only the items of some groups: now all are compared.
+        return result.with_estimates_below(max(self.allowed.k, 1), self.allowed)
 
     def _named_by_each(self, n: int, allowed: Filter) -> list[np.ndarray]:
         """Return the rows of the n best allowed items of each head."""
@@ -177,31 +221,13 @@ class _CandidateSearch:
                 named.append(head.nearest(n, allowed))
         return named
 
-    def _scored(self, candidates: np.ndarray) -> _Fused:
+    def _scored(self, candidates: np.ndarray) -> _FusedScores:
+        """Return the scores of all heads, exact for the candidates, and fuse them."""
         by_head = {}
         for name, head in self.heads.items():
             by_head[name] = head if isinstance(head, Scores) else head.scores(candidates)
-        return _Fused(candidates, by_head, self.fuse(by_head))
+        return _FusedScores(candidates, by_head, self.fuse(by_head))
 
-    def _best(self, found: _Fused, allowed: Filter) -> np.ndarray:
+    def _best(self, result: _FusedScores, allowed: Filter) -> np.ndarray:
         """Return the rows of the best allowed items by the fused scores."""
-        return top_k(found.fused.scores, self.n_best, found.fused.allowed(allowed.mask))
-
-    def _estimates_among_best(self, found: _Fused, allowed: Filter) -> np.ndarray:
-        return np.setdiff1d(self._best(found, allowed), found.candidates)
-
-
-def _limited(found: _Fused, allowed: Filter, n: int) -> _Fused:
-    """Return the scores with all estimates below the n best candidates, of different groups."""
-    fused = found.fused
-    is_allowed = fused.allowed(allowed.mask)
-    is_candidate = np.zeros(len(fused.scores), dtype=bool)
-    is_candidate[found.candidates] = True
-    best = best_of_groups(fused.scores, n, is_allowed & is_candidate, allowed.groups)
-    if not len(best):
-        return found
-    limit = np.nextafter(fused.scores[best[-1]], np.float32(-np.inf))
-    estimates = np.flatnonzero(is_allowed & ~is_candidate)
-    scores = fused.scores.copy()
-    scores[estimates] = np.minimum(scores[estimates], limit)
-    return found._replace(fused=replace(fused, scores=scores))
+        return top_k(result.fused.scores, self.n_best, result.fused.allowed(allowed.mask))

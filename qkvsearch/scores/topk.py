@@ -73,43 +73,69 @@ def best_of_groups(
 
 
 def _block_candidates(scores: np.ndarray, k: int, mask: np.ndarray | None) -> np.ndarray | None:
-    """Return ascending positions among which the k best are; None where these would be nearly all.
+    """Return ascending positions among which the k best are; None where few can be ruled out.
 
-    The blocks with the largest maxima contain k allowed scores that are not below a bound, so lower
-    scores are out. One pass for the maxima replaces several passes over all scores.
+    One pass over all scores finds the maximum of each block. It gives a `bound` that at least k
+    allowed scores reach, so that a lower score is not one of the k best. All that follows looks
+    only into blocks whose maximum reaches the bound.
     """
     size = BLOCK if k <= len(scores) // BLOCK // 8 else SMALL_BLOCK
     n_blocks = len(scores) // size
     has_few_best_blocks = 0 < k <= n_blocks // 8
     if not has_few_best_blocks or scores.dtype.kind != "f":
         return None
-    whole = n_blocks * size
-    blocks = scores[:whole].reshape(n_blocks, size)
-    best = blocks.max(axis=1)
-    if np.isnan(best).any():  # it hides the other scores of its block
+    n_in_blocks = n_blocks * size
+    blocks = scores[:n_in_blocks].reshape(n_blocks, size)
+    maxima = blocks.max(axis=1)
+    if np.isnan(maxima).any():  # it hides the other scores of its block
         return None
-    high = np.argpartition(best, n_blocks - 2 * k)[n_blocks - 2 * k :]
-    peaks = best[high]
-    if mask is not None:
-        # ±∞, the cap, without a branch: np.where takes ten times as long on a scattered mask.
-        caps = (mask[:whole].reshape(n_blocks, size)[high] - scores.dtype.type(0.5)) * np.inf
-        peaks = np.minimum(blocks[high], caps, dtype=scores.dtype).max(axis=1)
-    bound = np.partition(peaks, k)[k]
-    tied = np.flatnonzero(best == bound)
-    chosen = np.sort(np.concatenate([np.flatnonzero(best > bound), tied[: 2 * k]]))
-    if bound == -np.inf or len(chosen) > n_blocks // 2:
+    mask_blocks = None if mask is None else mask[:n_in_blocks].reshape(n_blocks, size)
+    bound = _bound(blocks, maxima, k, mask_blocks)
+    if bound == -np.inf:  # it rules nothing out
         return None
-    slots = np.flatnonzero(blocks[chosen] >= bound)
-    positions = chosen[slots // size] * size + slots % size
-    rest = whole + np.flatnonzero(scores[whole:] >= bound)
-    candidates = np.concatenate([positions, rest])
+    # A tied block has no score above the bound, only scores equal to it. Ties go to the smaller
+    # position, so the first k allowed ones are enough; the first 2·k blocks mostly have them.
+    tied = np.flatnonzero(maxima == bound)
+    first_tied = tied[: 2 * k]
+    chosen = np.sort(np.concatenate([np.flatnonzero(maxima > bound), first_tied]))
+    if len(chosen) > n_blocks // 2:
+        return None
+    reaching = np.flatnonzero(blocks[chosen] >= bound)
+    positions = chosen[reaching // size] * size + reaching % size
+    after_blocks = n_in_blocks + np.flatnonzero(scores[n_in_blocks:] >= bound)
+    candidates = np.concatenate([positions, after_blocks])
     if mask is not None:
         candidates = candidates[mask[candidates]]
-    # Ties go to the smaller position: of many blocks that only reach the bound, the first ones are
-    # enough if they contain k scores.
-    if len(tied) > 2 * k and np.isin(candidates // size, tied[: 2 * k]).sum() < k:
-        return None
+    if len(tied) > len(first_tied):
+        n_ties = np.count_nonzero(np.isin(candidates // size, first_tied))
+        if n_ties < k:  # the mask hides so many that a later block may have one of the k best
+            return None
     return candidates
+
+
+def _bound(
+    blocks: np.ndarray, maxima: np.ndarray, k: int, mask_blocks: np.ndarray | None
+) -> np.floating:
+    """Return a number that at least k allowed scores reach; −∞ where none is found.
+
+    The k-th largest peak of any blocks will do, a peak being a block's largest allowed score: k
+    blocks then have a score that reaches it. The higher the bound, the fewer candidates are left,
+    so the blocks with the largest maxima are taken. They are 2·k, because a mask may hide the best
+    scores of some.
+
+    blocks: (n_blocks, size). maxima: (n_blocks,). mask_blocks: bool, as `blocks`; None for all.
+    """
+    n_blocks = len(blocks)
+    high = np.argpartition(maxima, n_blocks - 2 * k)[n_blocks - 2 * k :]
+    if mask_blocks is None:
+        peaks = maxima[high]
+    else:
+        # A cap is +∞ for an allowed score and −∞ for another. Arithmetic makes them without a
+        # branch: on a scattered mask, np.where takes up to forty times as long.
+        caps = (mask_blocks[high] - blocks.dtype.type(0.5)) * np.inf
+        peaks = np.minimum(blocks[high], caps, dtype=blocks.dtype).max(axis=1)
+    # Of 2·k numbers in ascending order, the one at index k has k − 1 others after it.
+    return np.partition(peaks, k)[k]
 
 
 def search_blocks(

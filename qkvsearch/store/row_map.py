@@ -137,12 +137,20 @@ class RowMap:
         is_break = (np.diff(self.stored) != 1) | (np.diff(segments) != 0)
         begins = np.concatenate([[0], np.flatnonzero(is_break) + 1])
         stops = np.append(begins[1:], len(self))
-        segment_of = segments[begins]
-        # The number of the first row of a run in its own segment.
-        firsts = self.stored[begins] - (ends - lengths)[segment_of]
-        columns = (begins.tolist(), stops.tolist(), segment_of.tolist(), firsts.tolist())
-        for begin, stop, segment, first in zip(*columns, strict=True):
-            yield Run(slice(begin, stop), segment, slice(first, first + stop - begin))
+        run_segments = segments[begins]
+        # The first row of each run, counted in its own segment.
+        segment_starts = ends - lengths
+        first_rows = self.stored[begins] - segment_starts[run_segments]
+        for begin, stop, segment, first_row in zip(
+            # Python's own numbers: slicing by NumPy's takes longer.
+            begins.tolist(),
+            stops.tolist(),
+            run_segments.tolist(),
+            first_rows.tolist(),
+            strict=True,
+        ):
+            rows = slice(first_row, first_row + stop - begin)
+            yield Run(slice(begin, stop), segment, rows)
 
     def by_origin(self, array: np.ndarray) -> np.ndarray:
         """Return rows (n_items, …) of a base's array by `origin`; zeros for items without one."""

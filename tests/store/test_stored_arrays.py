@@ -117,7 +117,7 @@ def test_segments_are_read_in_the_order_of_the_items(build):
     assert {name: values.tolist() for name, values in found.items()} == {
         name: MERGED[name] for name in found
     }
-    numbered = TOY.numbered_lists(build, "begins")
+    numbered = TOY.renumbered_lists(build, "begins")
     assert all(values.tolist() == MERGED[name] for name, values in numbered.items())
     lists = TOY.item_lists(build, "starts", "tokens")
     entries = np.concatenate([lists.entries, *lists.added])
