@@ -159,58 +159,85 @@ def _for_each_block(
     block_size: BlockSize,
     store: Callable[[BlockIndex, Partial], None],
 ) -> None:
-    """Call keep(place, partial) for each block of queries, after attention over all its keys."""
+    """Call store(block_index, partial) for each block of queries, after attention over all its
+    keys. It is called from several threads, with blocks in any order.
+    """
     *lead, n_queries, n_keys = inputs.shape
-    sizes = (QUERIES, KEYS) if block_size == "auto" else (block_size, block_size)
-    rows_size, keys_size = min(sizes[0], max(n_queries, 1)), min(sizes[1], max(n_keys, 1))
-    fast = _is_plain(inputs, options)
-    if fast:
-        key, value = (
-            x if _is_row_by_row(x) else np.ascontiguousarray(x) for x in (inputs.key, inputs.value)
-        )
-        inputs = inputs._replace(key=key, value=value)
+    most = (QUERIES, KEYS) if block_size == "auto" else (block_size, block_size)
+    block_shape = min(most[0], max(n_queries, 1)), min(most[1], max(n_keys, 1))
+    is_compiled = _is_plain(inputs, options)
+    if is_compiled:
+        inputs = inputs._replace(key=_row_by_row(inputs.key), value=_row_by_row(inputs.value))
 
     def worker() -> Callable[[BlockIndex], None]:
-        # One array for all blocks: allocating one for each would cost as much as the exponentials.
-        scratch = np.empty((rows_size, keys_size), inputs.working)
-        exact = mix if options.normalize == "none" else _mix_shares
-
-        @np.errstate(all="ignore")
-        def work(block_index: BlockIndex) -> None:
-            *index, rows = block_index
-            *head, mask, bias = (_at(x, index, lead) for x in inputs[:5])
-            block_options = replace(options, mask=mask, bias=bias)
-            if fast:
-                partial = _in_compiled_code(head, block_options, rows, scratch)
-                if _is_sound(partial):
-                    return store(block_index, partial)
-            for block in _slices(rows.start, rows.stop, rows_size):
-                partial = _in_numpy(head, block_options, block, scratch, np.matmul)
-                if _is_sound(partial):
-                    store((*index, block), partial)
-                    continue
-                # Over all keys at once: only beside the largest score of all is it known which
-                # weights are 0, and take nothing from an infinite value.
-                for smaller_block in _slices(
-                    block.start, block.stop, max(1, scratch.size // n_keys)
-                ):
-                    scores = np.empty(
-                        (smaller_block.stop - smaller_block.start, n_keys), inputs.working
-                    )
-                    store(
-                        (*index, smaller_block),
-                        _in_numpy(head, block_options, smaller_block, scores, exact),
-                    )
-
-        return work
+        return _Worker(inputs, options, block_shape, is_compiled, store).attend
 
     # Compiled code takes up to four blocks of queries at a time, to return to Python less often, as
     # long as at least eight tasks are left for the threads to share.
-    n_blocks = min(4, max(1, math.prod(inputs.shape[:-1]) // rows_size // 8)) if fast else 1
+    n_blocks = 1
+    if is_compiled:
+        n_blocks = min(4, max(1, math.prod(inputs.shape[:-1]) // block_shape[0] // 8))
     # The last queries first: under a look-ahead mask they take longest, and a long task that starts
     # last would leave the other threads idle.
-    tasks = reversed(_slices(0, n_queries, rows_size * n_blocks))
+    tasks = reversed(_slices(0, n_queries, block_shape[0] * n_blocks))
     run_in_threads(worker, [(*index, rows) for rows in tasks for index in np.ndindex(*lead)])
+
+
+class _Worker:
+    """Attention of one block of queries after another, in one thread.
+
+    block_shape: the most queries and keys at a time. is_compiled: whether `_is_plain`.
+    """
+
+    def __init__(
+        self,
+        inputs: Inputs,
+        options: AttentionOptions,
+        block_shape: tuple[int, int],
+        is_compiled: bool,
+        store: Callable[[BlockIndex, Partial], None],
+    ) -> None:
+        self.inputs, self.options = inputs, options
+        self.is_compiled = is_compiled
+        self.store = store
+        # One array for all blocks: allocating one for each would cost as much as the exponentials.
+        self.scratch = np.empty(block_shape, inputs.working)
+
+    @np.errstate(all="ignore")
+    def attend(self, block_index: BlockIndex) -> None:
+        """Attend to all keys, and store the result in one block or several smaller ones."""
+        *index, rows = block_index
+        lead = self.inputs.shape[:-2]
+        *head, mask, bias = (_at(x, index, lead) for x in self.inputs[:5])
+        options = replace(self.options, mask=mask, bias=bias)
+        if self.is_compiled:
+            partial = _in_compiled_code(head, options, rows, self.scratch)
+            if _is_sound(partial):
+                self.store(block_index, partial)
+                return
+        for block in _slices(rows.start, rows.stop, len(self.scratch)):
+            partial = _in_numpy(head, options, block, self.scratch, np.matmul)
+            if _is_sound(partial):
+                self.store((*index, block), partial)
+            else:
+                self._attend_with_infinities(head, options, index, block)
+
+    def _attend_with_infinities(
+        self, head: Sequence[Array], options: AttentionOptions, index: Sequence[int], rows: slice
+    ) -> None:
+        """Attend where a value is infinite or NaN: over all keys at once.
+
+        Only beside the largest score of all is it known which weights are 0, and take nothing from
+        an infinite value.
+        """
+        product = mix if options.normalize == "none" else _mix_shares
+        n_keys = self.inputs.shape[-1]
+        # As many queries as keep the scores no larger than those of other blocks.
+        n_queries = max(1, self.scratch.size // n_keys)
+        for block in _slices(rows.start, rows.stop, n_queries):
+            scores = np.empty((block.stop - block.start, n_keys), self.inputs.working)
+            partial = _in_numpy(head, options, block, scores, product)
+            self.store((*index, block), partial)
 
 
 def _is_sound(partial: Partial) -> bool:
@@ -236,6 +263,10 @@ def _is_plain(inputs: Inputs, options: AttentionOptions) -> bool:
         # Other layouts are copied, which a file may be too large for.
         and all(_is_row_by_row(x) or not isinstance(x, np.memmap) for x in inputs[1:3])
     )
+
+
+def _row_by_row(x: Array) -> Array:
+    return x if _is_row_by_row(x) else np.ascontiguousarray(x)
 
 
 def _is_row_by_row(x: Array) -> bool:

@@ -22,14 +22,24 @@ class Label(NamedTuple):
 
 @dataclass(frozen=True)
 class UnfinishedWord:
-    """The last word of a query while it is typed, where it may become several words."""
+    """The last word of a query while it is typed."""
 
-    # The word that it is read as, the most likely one.
+    # The word that it is read as: itself if the catalog has it, otherwise its likeliest completion.
     word: str
     # Its beginning, as typed.
     prefix: str
     # All words that it may become, the most likely first, with the likelihood of each.
     completions: Sequence[tuple[str, float]]
+
+    @property
+    def is_completed(self) -> bool:
+        """Whether it is read as another word than was typed so far."""
+        return self.word != self.prefix
+
+    @property
+    def is_ambiguous(self) -> bool:
+        """Whether it is read as one of several words that it may become."""
+        return self.is_completed and len(self.completions) > 1
 
     @property
     def likelihood(self) -> float:
@@ -53,7 +63,7 @@ class Lookup:
     codes: QueryCodes
     # The labels of changed and boosted words, by the folded word.
     labels: Mapping[str, Label]
-    # The last word while it is typed; None where every word is whole.
+    # The last word while it is typed, if it may become several words; otherwise None.
     unfinished: UnfinishedWord | None = None
 
     @property

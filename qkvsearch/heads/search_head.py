@@ -1,7 +1,11 @@
 """What a head of search is: how it scores a text, when it takes part, and how it is shown.
 
 A new head is a `TextHead` in a file of its own, and an entry of `search_heads.HEADS`. Search,
-reasons and the page read that list.
+`Engine.head`, reasons and the page read that list.
+
+A build learns the weights of the lexical head and of dense heads, and calibrates their scores with
+texts that it cannot answer. A head of another kind overrides `is_in` and `weight`. It ranks as all
+others do. Only calibrated heads tell whether the catalog answers a query, and grade the hits.
 """
 
 from __future__ import annotations
@@ -70,9 +74,13 @@ class SearchHead:
 
 
 class TextHead(SearchHead, ABC):
-    """A head that finds items by the text of a query."""
+    """A head that finds items by the text of a query.
+
+    A head whose weight a build does not learn overrides `is_in` and `weight`.
+    """
 
     def is_in(self, models: StoredModels, has_user: bool) -> bool:
+        """Return whether a request may name it: by default, whether the build has its weight."""
         return self.name in models.head_weights
 
     def is_default(self, models: StoredModels) -> bool:

@@ -76,7 +76,7 @@ class BiasedMF(BiasedFactorization, BaseEstimator):
     held-out ratings. The result is the same to the last bit for any n_threads.
 
     Ratings outside the scale count as its ends, be it that of the interactions or the ends of what
-    occurs (`data.ratings.ends_of`), and none counts as more than 10 standard deviations from the
+    occurs (`tables.ratings.ends_of`), and none counts as more than 10 standard deviations from the
     mean. A descent that still diverges is started again with half the learning rate, up to six
     times; then `fit` raises `DataError`.
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -52,8 +53,6 @@ MAX_CORRECTED = 6
 # The sizes of the caches. A correction compares a word with many, so it is worth caching.
 CACHED_CHANGES, CACHED_WORDS, CACHED_MEANINGS = 1 << 12, 1 << 14, 1 << 10
 
-Span = tuple[int, int]
-
 
 @dataclass(frozen=True)
 class Change:
@@ -87,65 +86,59 @@ class Change:
         return asdict(self)
 
 
+class CorrectedText(NamedTuple):
+    """A text as it is read, and the words of it that are read as others."""
+
+    text: str
+    changes: Sequence[Change] = ()
+
+
 class Lexicon:
     """What the words of queries mean to a build. Queries share words, so results are cached."""
 
     def __init__(self, models: StoredModels) -> None:
         self.models = models
         self.synonyms = Synonyms(models)
+        # The caches are of functions and objects that do not know the lexicon. A cache of its own
+        # methods would refer back to it, and keep a closed build until the garbage collector runs.
+        spelled, frequent = partial(_is_spelled, models), partial(_frequent_words, models)
         completions = cached_by_word(_Completer(models).completions, CACHED_CHANGES)
+        self._is_spelled = cached_by_word(spelled, CACHED_WORDS)
+        self._prefix_words = cached_by_word(frequent, CACHED_CHANGES)
+        self._completions = completions
+        self._meaning = cached_by_word(partial(_meaning, models, completions), CACHED_MEANINGS)
+        self._correct = cached_by_word(_Corrector(models, self.synonyms).correct, CACHED_CHANGES)
+        self._term = cached_by_word(_Expander(models, self.synonyms).term, CACHED_WORDS)
 
-        def is_spelled(word: str) -> bool:
-            return models.words.has(word) or models.code_keys.has(word)
+    def is_spelled(self, word: str) -> bool:
+        """Return whether a text has a word in this spelling, or an item is named so."""
+        return self._is_spelled(word)
 
-        def prefix_words(prefix: str) -> tuple[list[str], int]:
-            return models.words.most_frequent(prefix, MAX_EXPANSION)
+    def prefix_words(self, prefix: str) -> tuple[list[str], int]:
+        """Return the most frequent words that begin with a prefix, and how many do."""
+        return self._prefix_words(prefix)
 
-        def meaning(prefix: str, head: str) -> np.ndarray:
-            words, shares = zip(*completions(prefix)[:MAX_MEANINGS], strict=True)
-            vectors = models.encoder(head).encode_many(words)
-            return np.asarray(np.array(shares, vectors.dtype) @ vectors)
+    def completions(self, prefix: str) -> list[tuple[str, float]]:
+        """Return what an unfinished word may become, the most frequent word first.
 
-        # is_spelled(word): whether a text has a word in this spelling, or an item is named so.
-        self.is_spelled = cached_by_word(is_spelled, CACHED_WORDS)
-        # corrected(token, typed): see `_Corrector.correct`.
-        self.corrected = cached_by_word(_Corrector(models, self.synonyms).correct, CACHED_CHANGES)
-        # completions(prefix): see `_Completer.completions`.
-        self.completions = completions
-        # prefix_words(prefix): the most frequent words that begin with a prefix, and how many do.
-        self.prefix_words = cached_by_word(prefix_words, CACHED_CHANGES)
-        # meaning(prefix, head): the mean (d,) of a prefix's completions in a dense head, weighted
-        # by their shares.
-        self.meaning = cached_by_word(meaning, CACHED_MEANINGS)
-        # term(token): see `_Expander.term`.
-        self.term = cached_by_word(_Expander(models, self.synonyms).term, CACHED_WORDS)
-
-    def changes(self, text: str, is_typing: bool) -> list[tuple[Span, Change]]:
-        """Return which words of a text are read as others, with their spans.
-
-        is_typing: whether the last word may be unfinished.
+        With each word goes its share of the items that have any of them.
         """
-        tokens = self.models.analyzer.tokens(text)
-        unknown = (
-            i
-            for i, token in enumerate(tokens)
-            if not (token.is_stop_word or self.is_spelled(token.text))
-        )
-        looked_up = list(islice(unknown, MAX_CORRECTED))
-        # A word without a correction in lower case has none in capitals.
-        folded = (tokens[i] for i in looked_up)
-        if not is_typing and all(self.corrected(token, token.text) is None for token in folded):
-            return []
-        spans = self.models.analyzer.token_spans(text)
-        changes = []
-        for i in looked_up:
-            start, end = spans[i]
-            is_unfinished = is_typing and end == len(text)
-            change_of = self.completed if is_unfinished else self.corrected
-            change = change_of(tokens[i], text[start:end])
-            if change is not None:
-                changes.append(((start, end), change))
-        return changes
+        return self._completions(prefix)
+
+    def meaning(self, prefix: str, head: str) -> np.ndarray:
+        """Return the mean (d,) of a prefix's completions in a dense head, weighted by shares."""
+        return self._meaning(prefix, head)
+
+    def term(self, token: Token) -> QueryTerm:
+        """Return a word with its initials, compounds, related words and synonyms."""
+        return self._term(token)
+
+    def corrected(self, token: Token, typed: str) -> Change | None:
+        """Return the change of a word that no item has in this spelling.
+
+        Return None where there is nothing better. typed: the word with its capitals.
+        """
+        return self._correct(token, typed)
 
     def completed(self, token: Token, typed: str) -> Change | None:
         """Return the most frequent word that an unfinished word begins, or else its correction.
@@ -158,12 +151,52 @@ class Lexicon:
             return Change(typed, completions[0][0], COMPLETED, "prefix")
         return self.corrected(token, typed)
 
+    def corrected_text(self, text: str, is_unfinished: bool = False) -> CorrectedText:
+        """Return a text as it is read. is_unfinished: whether its last word may be unfinished."""
+        tokens = self.models.analyzer.tokens(text)
+        unknown = (
+            i
+            for i, token in enumerate(tokens)
+            if not (token.is_stop_word or self.is_spelled(token.text))
+        )
+        looked_up = list(islice(unknown, MAX_CORRECTED))
+        # A word without a correction in lower case has none in capitals.
+        folded = (tokens[i] for i in looked_up)
+        if not is_unfinished and all(self.corrected(token, token.text) is None for token in folded):
+            return CorrectedText(text)
+        spans = self.models.analyzer.token_spans(text)
+        pieces: list[str] = []
+        changes: list[Change] = []
+        position = 0
+        for i in looked_up:
+            start, end = spans[i]
+            change_of = self.completed if is_unfinished and end == len(text) else self.corrected
+            change = change_of(tokens[i], text[start:end])
+            if change is not None:
+                pieces += [text[position:start], change.read]
+                changes.append(change)
+                position = end
+        pieces.append(text[position:])
+        return CorrectedText("".join(pieces), changes)
 
-def with_changes(text: str, changes: list[tuple[Span, Change]]) -> str:
-    """Return the text with its words replaced by those that they are read as."""
-    for (start, end), change in reversed(changes):
-        text = f"{text[:start]}{change.read}{text[end:]}"
-    return text
+
+def _is_spelled(models: StoredModels, word: str) -> bool:
+    return models.words.has(word) or models.code_keys.has(word)
+
+
+def _frequent_words(models: StoredModels, prefix: str) -> tuple[list[str], int]:
+    return models.words.most_frequent(prefix, MAX_EXPANSION)
+
+
+def _meaning(
+    models: StoredModels,
+    completions: Callable[[str], list[tuple[str, float]]],
+    prefix: str,
+    head: str,
+) -> np.ndarray:
+    words, shares = zip(*completions(prefix)[:MAX_MEANINGS], strict=True)
+    vectors = models.encoder(head).encode_many(words)
+    return np.asarray(np.array(shares, vectors.dtype) @ vectors)
 
 
 def n_with_word(models: StoredModels, word: str) -> int:

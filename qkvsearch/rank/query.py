@@ -1,10 +1,22 @@
-"""A query as the heads of a build read it: its words, what typos mean, and what must match."""
+"""A query as the heads of a build read it: its words, what typos mean, and what must match.
+
+`QueryReader.read` takes these steps. The example is "red guitr les", while somebody is typing:
+
+1. Operators split the query into clauses (`query_language.Clause`): here one, of text.
+2. Words that the catalog lacks are read as others (`expansion.Change`): "guitr" as "guitar", a
+   misspelling; "les" as "lesson", its likeliest completion. This is what was `Understood`.
+3. The corrected text, "red guitar lesson", is split into words (`Token`).
+4. Each word is looked up by several terms (`bm25.QueryTerm`, made of `Expansion`s): "lesson" also
+   by "lesser" and all other words that begin with "les" (`UnfinishedWord`).
+5. A changed word counts less, and reasons show it by another name (`Label`): "guitr → guitar ×0.8".
+6. All that the heads need of this is one object (`Lookup`).
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 import numpy as np
@@ -17,7 +29,7 @@ from qkvsearch.heads.codes import QueryCodes
 from qkvsearch.heads.lookup import Label, Lookup, UnfinishedWord
 from qkvsearch.heads.stored_models import StoredModels
 from qkvsearch.rank.conditions import Conditions
-from qkvsearch.rank.expansion import COMPLETED, MAX_CORRECTED, Change, Lexicon, Span, with_changes
+from qkvsearch.rank.expansion import COMPLETED, MAX_CORRECTED, Change, Lexicon
 from qkvsearch.rank.query_language import Clause, is_sign, parse_query
 from qkvsearch.store import StoredCatalog
 from qkvsearch.text.analysis import Analyzer, Token, resolve_code
@@ -100,46 +112,40 @@ class QueryReader:
     def read(self, typed: str, is_typing: bool = False) -> Query:
         """Read a query. is_typing: whether the user is still typing the last word."""
         clauses, n_ignored = parse_query(typed, self.catalog.catalog_columns.has)
-        texts, changes = self._corrected(clauses, is_typing)
-        text = " ".join(part for part, _ in texts)
+        read_clauses, changes = self._corrected(clauses, is_typing)
+        text = " ".join(clause.text for clause in read_clauses)
         tokens = self.models.analyzer.tokens(text)
         understood = Understood(
             text=text,
             changes=changes,
             conditions=Conditions.of(clauses, self.models, self.catalog),
-            stop_words_mask=self._stop_words_mask(text, tokens, texts),
+            stop_words_mask=self._stop_words_mask(text, tokens, read_clauses),
         )
         kinds = _kind_words(tokens, self.models.analyzer, self._kinds)
-        labels = self._labels(texts, changes, kinds)
+        labels = self._labels(read_clauses, changes, kinds)
+        beginnings = _beginnings(clauses, changes)
         return Query(
             typed=TypedQuery(typed, clauses, n_ignored),
             understood=understood,
-            lookup=self._lookup(text, clauses, changes, labels, is_typing),
+            lookup=self._lookup(text, beginnings, labels, is_typing),
         )
 
     def _lookup(
-        self,
-        text: str,
-        clauses: Sequence[Clause],
-        changes: Sequence[Change],
-        labels: Mapping[str, Label],
-        is_typing: bool,
+        self, text: str, beginnings: Mapping[str, str], labels: Mapping[str, Label], is_typing: bool
     ) -> Lookup:
-        """Return how the corrected text is looked up."""
+        """Return how the corrected text is looked up. beginnings: see `_beginnings`."""
         tokens = self.models.analyzer.query_tokens(text)
         tokens = resolve_code(tokens, self.models.lexical_keys.has)
-        last = tokens[-1].text if is_typing and tokens else ""
-        beginnings = _beginnings(clauses, changes, last)
-        completions = self.lexicon.completions(beginnings[last]) if last else []
-        expansions = self._by_beginning(beginnings, last, completions)
+        last_word = self._last_word(tokens, beginnings) if is_typing else None
+        completed = {
+            word: self._completed(word, beginnings, last_word)
+            for word in {token.text for token in tokens}
+        }
         terms = []
         for i, token in enumerate(tokens):
-            completed = expansions.get(token.text, ())
-            terms.append(self._term(token, i < MAX_EXPANDED, completed, labels))
+            terms.append(self._term(token, i < MAX_EXPANDED, completed[token.text], labels))
         synonyms = list(islice(self.lexicon.synonyms.of_several_words(text), MAX_SYNONYM_WORDS + 1))
-        unfinished = None
-        if len(completions) > 1 and beginnings[last] != last:
-            unfinished = UnfinishedWord(last, beginnings[last], completions)
+        is_ambiguous = last_word is not None and last_word.is_ambiguous
         return Lookup(
             tokens=tokens,
             words=WordStatistics.of(self.models.lexical_keys, tokens),
@@ -147,8 +153,35 @@ class QueryReader:
             has_more_synonyms=len(synonyms) > MAX_SYNONYM_WORDS,
             codes=QueryCodes.of(text, self.models),
             labels=labels,
-            unfinished=unfinished,
+            unfinished=last_word if is_ambiguous else None,
         )
+
+    def _last_word(
+        self, tokens: Sequence[Token], beginnings: Mapping[str, str]
+    ) -> UnfinishedWord | None:
+        """Return the last word while it is typed; None where there are no words."""
+        if not tokens:
+            return None
+        word = tokens[-1].text
+        prefix = beginnings.get(word, word)
+        return UnfinishedWord(word, prefix, self.lexicon.completions(prefix))
+
+    def _completed(
+        self, word: str, beginnings: Mapping[str, str], last_word: UnfinishedWord | None
+    ) -> list[Expansion]:
+        """Return the words that begin alike and are looked up beside a word; none for most words.
+
+        last_word: None unless the user is typing.
+        """
+        if last_word is not None and word == last_word.word:
+            # A completion is no likelier than the others to be meant, but a word of the catalog is.
+            weight = 1.0 if last_word.is_completed else COMPLETED
+            completions = [completion for completion, _ in last_word.completions]
+            return self._expansions(completions, weight)
+        if word in beginnings:
+            words, _ = self.lexicon.prefix_words(beginnings[word])
+            return self._expansions(words, COMPLETED)
+        return []
 
     @cached_property
     def _kinds(self) -> set[str]:
@@ -171,40 +204,22 @@ class QueryReader:
 
     def _corrected(
         self, clauses: Sequence[Clause], is_typing: bool
-    ) -> tuple[list[tuple[str, Clause]], list[Change]]:
-        """Return the corrected text of each clause that is read, and all changes."""
-        texts: list[tuple[str, Clause]] = []
-        changes: list[Change] = []
+    ) -> tuple[list[Clause], list[Change]]:
+        """Return the clauses that are read, with corrected texts, and all changes."""
         clauses = [clause for clause in clauses if self.is_read(clause)]
+        corrected: list[Clause] = []
+        changes: list[Change] = []
         for i, clause in enumerate(clauses):
-            changed: list[tuple[Span, Change]] = []
             is_text = not clause.field and clause.kind != "phrase"
-            if is_text and i < MAX_CORRECTED:
-                is_prefix = clause.kind == "prefix" or (is_typing and clause is clauses[-1])
-                changed = self.lexicon.changes(clause.text, is_prefix)
-            texts.append((with_changes(clause.text, changed), clause))
-            changes += [change for _, change in changed]
-        return texts, changes
-
-    def _by_beginning(
-        self, beginnings: Mapping[str, str], last: str, completions: Sequence[tuple[str, float]]
-    ) -> dict[str, list[Expansion]]:
-        """Return what each word of `_beginnings` is looked up by, beside itself.
-
-        last: the last word while it is typed, "" otherwise. completions: of that word.
-        """
-        expansions = {}
-        for word, beginning in beginnings.items():
-            if word != last:  # it was typed as word*
-                words, _ = self.lexicon.prefix_words(beginning)
-                expansions[word] = self._expansions(words, COMPLETED)
+            if not is_text or i >= MAX_CORRECTED:
+                corrected.append(clause)
                 continue
-            # An unfinished word may become each of its completions as well as the one that it is
-            # read as. A word of the catalog is more likely meant as it is.
-            is_whole = beginning == word
-            words = [completion for completion, _ in completions]
-            expansions[word] = self._expansions(words, COMPLETED if is_whole else 1.0)
-        return expansions
+            is_last = clause is clauses[-1]
+            is_unfinished = clause.kind == "prefix" or (is_typing and is_last)
+            text, changed = self.lexicon.corrected_text(clause.text, is_unfinished)
+            corrected.append(replace(clause, text=text))
+            changes += changed
+        return corrected, changes
 
     def _expansions(self, words: Sequence[str], weight: float) -> list[Expansion]:
         """Return the words as other ways to find one."""
@@ -228,14 +243,14 @@ class QueryReader:
         return term._replace(text=label, boost=boost)
 
     def _labels(
-        self, texts: Sequence[tuple[str, Clause]], changes: Sequence[Change], kinds: Sequence[str]
+        self, clauses: Sequence[Clause], changes: Sequence[Change], kinds: Sequence[str]
     ) -> dict[str, Label]:
         """Return the labels of words that name a kind, are boosted, or are read as others."""
         labels = {kind: Label(f"{kind} ×{KIND_WEIGHT}", KIND_WEIGHT) for kind in kinds}
         tokens_of = self.models.analyzer.tokens
-        for text, clause in texts:
+        for clause in clauses:
             if clause.boost != 1:
-                for token in tokens_of(text):
+                for token in tokens_of(clause.text):
                     labels[token.text] = Label(f"{token.text} ×{clause.boost:g}", clause.boost)
         for change in changes:
             for token in tokens_of(change.read):
@@ -244,11 +259,11 @@ class QueryReader:
         return labels
 
     def _stop_words_mask(
-        self, text: str, tokens: Sequence[Token], texts: Sequence[tuple[str, Clause]]
+        self, text: str, tokens: Sequence[Token], clauses: Sequence[Clause]
     ) -> np.ndarray | None:
         """Return the items that a text of stop words alone may mean; None for any other text."""
         # A word after a field is a condition, however common it is: `country:IT`.
-        has_field = any(clause.field for _, clause in texts)
+        has_field = any(clause.field for clause in clauses)
         if has_field or not tokens or not all(token.is_stop_word for token in tokens):
             return None
         return self._titled(text, tokens)
@@ -290,18 +305,20 @@ class QueryReader:
         yield from zip(rows.tolist(), map(fold, titles), strict=True)
 
 
-def _beginnings(clauses: Sequence[Clause], changes: Sequence[Change], last: str) -> dict[str, str]:
-    """Return the words of a query that are looked up by words that begin alike, with the beginning.
+def _beginnings(clauses: Sequence[Clause], changes: Sequence[Change]) -> dict[str, str]:
+    """Return the words that stand for all words with the same beginning, and the beginning of each.
 
-    These are the words of `word*`, the last word while it is typed, and words that were typed only
-    in part and are read as a completion. Only these differ from their beginnings. last: the last
-    word while it is typed, "" otherwise.
+    There are two kinds. `bre*` stands for the words that begin with "bre". A word that was typed in
+    part is read as its likeliest completion, and stands for the words that begin as it was typed.
 
-    >>> _beginnings([Clause("bre", "prefix")], [Change("gui", "guitar", 1, "prefix")], "guitar")
+    >>> _beginnings([Clause("bre", "prefix")], [Change("gui", "guitar", 1, "prefix")])
     {'bre': 'bre', 'guitar': 'gui'}
     """
-    words = [fold(clause.text) for clause in clauses if clause.kind == "prefix"]
-    beginnings = {word: word for word in [*words, last] if word}
+    beginnings = {}
+    for clause in clauses:
+        if clause.kind == "prefix":
+            word = fold(clause.text)
+            beginnings[word] = word
     for change in changes:
         if change.kind == "prefix":
             beginnings[fold(change.read)] = fold(change.typed)

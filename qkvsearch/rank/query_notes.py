@@ -10,7 +10,7 @@ from itertools import islice
 from qkvsearch._utils.folding import fold
 from qkvsearch._utils.query_lock import pause
 from qkvsearch.errors import Count
-from qkvsearch.rank.expansion import MAX_EXPANSION, with_changes
+from qkvsearch.rank.expansion import MAX_EXPANSION
 from qkvsearch.rank.query import MAX_SYNONYM_WORDS, Query, QueryReader
 from qkvsearch.rank.query_language import MAX_OPERATORS
 from qkvsearch.tables.column_types import type_named
@@ -125,10 +125,9 @@ def _corrected_conditions(query: Query, reader: QueryReader) -> Iterator[str]:
     for clause in query.typed.clauses:
         if not clause.is_condition or clause.excluded:
             continue
-        changes = reader.lexicon.changes(clause.text, False)
-        if changes:
-            corrected = replace(clause, text=with_changes(clause.text, changes))
-            yield f"Did you mean {corrected}?"
+        corrected = reader.lexicon.corrected_text(clause.text)
+        if corrected.changes:
+            yield f"Did you mean {replace(clause, text=corrected.text)}?"
 
 
 def _similar_columns(query: Query, reader: QueryReader) -> Iterator[str]:

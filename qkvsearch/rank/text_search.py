@@ -143,10 +143,11 @@ class TextSearch:
 
     def head(self, name: str, text: str) -> Scores | None:
         """Return a head's scores; None if it knows no word. Raises `QkvError` if it is unknown."""
-        heads = {head.name: head for head in HEADS if isinstance(head, TextHead)}
-        names = [name for name in heads if name in self.models.head_weights]
-        if name not in names:
-            raise QkvError(f"no head {name!r}{suggest(name, names)} (there are {', '.join(names)})")
+        available = [head for head in HEADS if head.is_in(self.models, has_user=False)]
+        heads = {head.name: head for head in available if isinstance(head, TextHead)}
+        if name not in heads:
+            names = ", ".join(heads)
+            raise QkvError(f"no head {name!r}{suggest(name, list(heads))} (there are {names})")
         query = self.reader.read(text)
         return score_candidates(heads[name].scores(self._asked(query)))
 
@@ -257,7 +258,11 @@ class TextSearch:
         return answerable(self.models, query.lookup.words, heads, has_code).answers
 
     def _graded(self, heads: Mapping[str, Scores | None]) -> dict[str, Scores]:
-        """Return the scores by which hits are graded: of the heads that the build calibrated."""
+        """Return the scores by which hits are graded: of the heads that the build calibrated.
+
+        These are the heads whose weights it learned. Of a head of another kind, it does not know
+        what texts without an answer score.
+        """
         calibrated = self.models.head_weights
         return {
             name: scores

@@ -182,6 +182,10 @@ def test_a_head_is_a_class_and_an_entry_of_the_list(movies, monkeypatch):
             hit.score, abs=1e-4
         )
 
+    scores = movies.head("short", "war in space")
+    assert (scores.name, len(scores.scores)) == ("short", movies.n_items)
+    assert movies.head("short", "") is None
+
     alone = movies.search("war in space", k=5, heads="short", anyway=True)
     assert [list(hit.heads) for hit in alone] == [["short"]] * 5
     lengths = [len(hit.title) for hit in alone]
