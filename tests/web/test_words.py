@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from qkvsearch.heads.preference_heads import PREFERENCE_HEADS
 from qkvsearch.heads.search_head import TextHead
 from qkvsearch.heads.search_heads import HEADS
 from qkvsearch.lessons import LANGUAGES
@@ -38,3 +39,11 @@ def test_no_two_heads_have_one_name_or_one_title():
     assert len({head.name for head in HEADS}) == len(HEADS)
     titles = [head.titles["en"] for head in HEADS if head.titles]
     assert len(set(titles)) == len(titles)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_page_of_recommendations_knows_every_head_in_every_language(language, client):
+    titles = {name: head.titles[language] for name, head in PREFERENCE_HEADS.items()}
+    page = client.get("/recommend", params={"lang": language}).text
+    facts = re.search(r'<script[^>]* id="facts"[^>]*>(.*?)</script>', page, re.DOTALL)
+    assert json.loads(facts[1])["headTitles"] == titles
