@@ -87,7 +87,8 @@ def read_delimited(
     # pandas knows no quotes beside a delimiter of several characters.
     quotes = None
     if quoted and len(layout.delimiter) == 1:
-        text = quotes = QuotedText(text, layout.delimiter, label, n_lines_above, has_escapes)
+        quotes = QuotedText(text, layout.delimiter, label, n_lines_above, has_escapes)
+        text = quotes
     header = list(names) if names else None
     # Rows with too many columns that are not reported yet: some may be above the header.
     too_long: list[int] = []
@@ -98,7 +99,8 @@ def read_delimited(
         if header is None:
             if frame.empty:
                 continue
-            header, frame = distinct(frame.iloc[0, :width]), frame.iloc[1:]
+            header = distinct(frame.iloc[0, :width])
+            frame = frame.iloc[1:]
             check_names(header, label)
             _warn_of_header_below(frame, header, report)
         has_one_more = frame[width].notna()
@@ -106,8 +108,8 @@ def read_delimited(
         report.skip("with too many columns", np.sort([*too_long, *frame.index[has_one_more]]))
         too_long = []
         yield frame[~has_one_more].drop(columns=width).set_axis(header, axis=1), report
-    if quotes is not None and (kept := quotes.note()):
-        report.warnings.append(f"{name}: {kept}")
+    if quotes is not None and quotes.note():
+        report.warnings.append(f"{name}: {quotes.note()}")
     if header is None:
         raise DataError(f"{label}: {NOTHING}")
 
@@ -172,17 +174,17 @@ def find_layout(sample: str, delimiter: str | None = None) -> Layout | None:
     Layout(delimiter=';', above=['Prices in May\\n'], width=3, others=[])
     """
     delimiters = [delimiter] if delimiter else list(DELIMITERS)
-    records = _records(sample, delimiters)
-    if len(sample) > SAMPLE and len(records) > 1:
-        del records[-1]  # perhaps a cell of it goes on
-    if not any(record.bare.strip(BLANK + DELIMITERS) for record in records):
+    lines = _logical_lines(sample, delimiters)
+    if len(sample) > SAMPLE and len(lines) > 1:
+        del lines[-1]  # perhaps a cell of it goes on
+    if not any(line.bare.strip(BLANK + DELIMITERS) for line in lines):
         return None
     layouts: dict[tuple[int, int, int], list[Layout]] = {}
     for each in delimiters:
-        filled = [n for n, record in enumerate(records) if record.n_filled(each)]
+        filled = [n for n, line in enumerate(lines) if line.n_filled(each)]
         if not filled:
             continue
-        rows = [records[n] for n in filled]
+        rows = [lines[n] for n in filled]
         n_cells = [row.bare.count(each) + 1 for row in rows]
         n_filled = [row.n_filled(each) for row in rows]
         header = header_row(n_cells, n_filled)
@@ -192,7 +194,7 @@ def find_layout(sample: str, delimiter: str | None = None) -> Layout | None:
             continue
         below = n_cells[header:]
         fit = (below.count(1), header, -max(Counter(below).values()))
-        above = [record.text for record in records[: filled[header]]] if header else []
+        above = [line.text for line in lines[: filled[header]]] if header else []
         layouts.setdefault(fit, []).append(Layout(each, above, n_cells[header]))
     if not layouts:
         return Layout(ONE_COLUMN, [], 1)
@@ -200,7 +202,7 @@ def find_layout(sample: str, delimiter: str | None = None) -> Layout | None:
     return first._replace(others=[layout.delimiter for layout in others])
 
 
-class Record(NamedTuple):
+class LogicalLine(NamedTuple):
     """A line, or several where a quoted cell goes on. bare: the text without its quoted cells."""
 
     text: str
@@ -212,16 +214,19 @@ class Record(NamedTuple):
         return filled.count(delimiter) + 1 if filled else 0
 
 
-def _records(text: str, delimiters: Sequence[str]) -> list[Record]:
+def _logical_lines(text: str, delimiters: Sequence[str]) -> list[LogicalLine]:
     """Return the lines of a text, joined where a quoted cell goes on."""
     ends = "|".join(map(re.escape, [*delimiters, "\r", "\n"]))
+    # A quoted cell with the delimiter before it. The last one may be cut off by the end of a text.
     quoted = re.compile(rf'(^|{ends})( *"(?:[^"]++|"")*+(?:"(?=[ ]*(?:{ends}|\Z))|\Z))')
     bare = quoted.sub(lambda match: match[1] + _blanked(match[2]), text)
-    records, start = [], 0
+    lines = []
+    start = 0
     for line in io.StringIO(bare, newline=""):
-        records.append(Record(text[start : start + len(line)], line.rstrip("\r\n")))
-        start += len(line)
-    return records
+        end = start + len(line)
+        lines.append(LogicalLine(text[start:end], line.rstrip("\r\n")))
+        start = end
+    return lines
 
 
 def _blanked(cell: str) -> str:
@@ -232,7 +237,7 @@ def _blanked(cell: str) -> str:
 # --- rows ---
 
 
-class Chunk(NamedTuple):
+class NumberedRows(NamedTuple):
     """Rows of a text. The index of the frame has their numbers, which count from 1.
 
     frame: rows of at most `width` cells and one more, blank rows too. too_long: the numbers of
@@ -245,7 +250,7 @@ class Chunk(NamedTuple):
 
 def _chunks(
     label: str, text: io.TextIOBase, delimiter: str, quoted: bool, width: int
-) -> Iterator[Chunk]:
+) -> Iterator[NumberedRows]:
     """Read rows, few at a time. Raises `DataError`.
 
     pandas accepts a first row of any length, so the header is read as a row. It accepts no row with
@@ -256,7 +261,7 @@ def _chunks(
     for frame, too_long in _frames(label, text, delimiter, quoted, width):
         numbers.leave_out(too_long)
         if len(frame) or len(too_long):
-            yield Chunk(frame.set_axis(numbers.following(len(frame))), too_long)
+            yield NumberedRows(frame.set_axis(numbers.following(len(frame))), too_long)
 
 
 class _RowNumbers:
