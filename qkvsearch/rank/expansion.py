@@ -101,11 +101,10 @@ class Lexicon:
         self.synonyms = Synonyms(models)
         # The caches are of functions and objects that do not know the lexicon. A cache of its own
         # methods would refer back to it, and keep a closed build until the garbage collector runs.
-        spelled, frequent = partial(_is_spelled, models), partial(_frequent_words, models)
         completions = cached_by_word(_Completer(models).completions, CACHED_CHANGES)
-        self._is_spelled = cached_by_word(spelled, CACHED_WORDS)
-        self._prefix_words = cached_by_word(frequent, CACHED_CHANGES)
         self._completions = completions
+        self._is_spelled = cached_by_word(partial(_is_spelled, models), CACHED_WORDS)
+        self._prefix_words = cached_by_word(partial(_frequent_words, models), CACHED_CHANGES)
         self._meaning = cached_by_word(partial(_meaning, models, completions), CACHED_MEANINGS)
         self._correct = cached_by_word(_Corrector(models, self.synonyms).correct, CACHED_CHANGES)
         self._term = cached_by_word(_Expander(models, self.synonyms).term, CACHED_WORDS)

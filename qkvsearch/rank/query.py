@@ -4,7 +4,7 @@
 
 1. Operators split the query into clauses (`query_language.Clause`): here one, of text.
 2. Words that the catalog lacks are read as others (`expansion.Change`): "guitr" as "guitar", a
-   misspelling; "les" as "lesson", its likeliest completion. This is what was `Understood`.
+   misspelling; "les" as "lesson", its likeliest completion. The result is `Understood`.
 3. The corrected text, "red guitar lesson", is split into words (`Token`).
 4. Each word is looked up by several terms (`bm25.QueryTerm`, made of `Expansion`s): "lesson" also
    by "lesser" and all other words that begin with "les" (`UnfinishedWord`).

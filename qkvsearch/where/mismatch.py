@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from qkvsearch.errors import QkvError
 from qkvsearch.tables.catalog_columns import StoredColumn
-from qkvsearch.tables.column_types import TEXT, TYPES, type_named
+from qkvsearch.tables.column_types import TEXT, TYPES, ColumnType, type_named
 from qkvsearch.terminal import shorten
 
 if TYPE_CHECKING:
@@ -22,7 +20,6 @@ Cells = Callable[[StoredColumn], Iterator[Any]]
 # How many cells an error shows, how many characters of each, and how many cells are searched.
 SHOWN_CELLS, SHOWN_LENGTH, LOOKED_AT = 3, 30, 100_000
 SHOWN_SQL = 80
-ISO_DATE = re.compile(r"\d{4}(-\d\d(-\d\d( \d\d(:\d\d(:\d\d)?)?)?)?)?")
 # Types by how SQL compares their cells: as numbers, and as texts of any kind.
 NUMBERS = tuple(each.name for each in TYPES if each.is_numeric)
 SEARCHED = frozenset(each.name for each in TYPES if each.is_text)
@@ -66,20 +63,21 @@ def check_pair(left: Value, right: Value, cells: Cells, is_null_safe: bool = Fal
         if left_type.compares_with(right.literal) and right_type.compares_with(left.literal):
             return
     elif left_type.equals_beginnings or right_type.equals_beginnings:
-        if _is_date_pair(left, right):
-            _require_column(left, right)
+        of = left_type if left_type.equals_beginnings else right_type
+        if _is_of(left, of) and _is_of(right, of):
+            _require_column(left, right, of)
             return
     elif left.type == right.type or (left_type.is_text and right_type.is_text):
         return
     raise _mismatch(left, right, cells)
 
 
-def _is_date_pair(left: Value, right: Value) -> bool:
-    """Return whether both are dates, or one is and the other is a text that can be one."""
-    return all(
-        value.type == "date" or (value.type == "text" and _is_date(value))
-        for value in (left, right)
-    )
+def _is_of(value: Value, column_type: ColumnType) -> bool:
+    """Return whether a value has a type, or is a text that can be the beginning of such a cell."""
+    if value.type == column_type.name:
+        return True
+    text = value.literal if value.type == TEXT.name else None
+    return isinstance(text, str) and column_type.is_beginning(text)
 
 
 def check_apart(dates: Sequence[str]) -> None:
@@ -147,21 +145,10 @@ def _advice(left: Value, right: Value) -> str:
     return "both have to be of one type"
 
 
-def _is_date(value: Value) -> bool:
-    """Return whether a value is a text that is a stored date or the beginning of one."""
-    text = value.literal
-    if not isinstance(text, str) or not ISO_DATE.fullmatch(text):
-        return False
-    with suppress(ValueError):
-        datetime.fromisoformat(text + "0001-01-01 00:00:00"[len(text) :])
-        return True
-    return False
-
-
-def _require_column(left: Value, right: Value) -> None:
+def _require_column(left: Value, right: Value, column_type: ColumnType) -> None:
     """Raise `QkvError` if neither is a column: only for columns, SQLite compares partial dates."""
     if left.column is None and right.column is None:
-        date = left if left.type == "date" else right
+        date = left if left.type == column_type.name else right
         raise QkvError(f"{date.sql}: compare columns of dates themselves, as in added < '2024'")
 
 

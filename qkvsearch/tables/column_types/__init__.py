@@ -1,7 +1,20 @@
 """The types of columns. A type is one object, in a file of its own and in `TYPES`.
 
 A type says how its cells are recognized and read, compared in a condition, counted in facets, and
-shown. A new type is a subclass of `ColumnType` and an entry of `TYPES`; nothing else lists them.
+shown. A new type is a subclass of `ColumnType` and an entry of `TYPES`: that is all it takes.
+
+Some places name a type, where they do something for it alone. A new type is not among them, and
+needs not be:
+
+- `where.mismatch` advises what to write instead of a comparison that is refused, and has a general
+  sentence for all other pairs. `where.types` knows the results of SQL's functions, and has().
+- `tables.catalog` joins the short texts of a repeated item into a list, and the entries of lists.
+- `tables.columns.choice` reads ratings and weights as numbers, and times as dates.
+- `tables.columns.inference` notes percent signs before numbers.
+- `rank.display` looks for links and images in texts; `engine.rows` looks for the date of an item
+  in dates and numbers; `rank.query_notes` suggests conditions on numbers.
+- The page (`web/static/search/cells.js`) writes a cell in one of the ways of
+  `ColumnType.shown_as`. A way that is not among these is added there.
 """
 
 from __future__ import annotations

@@ -106,6 +106,12 @@ class ColumnType(ABC):
         """
         return True
 
+    def is_beginning(self, text: str) -> bool:
+        """Return whether a text is a cell or the beginning of one, if the type
+        `equals_beginnings`. A condition compares no other text with cells of such a type.
+        """
+        return False
+
     def condition(self, name: str, value: str, distinct: Sequence[Any]) -> tuple[str, list[Any]]:
         """Return the SQL of a value of a facet, with placeholders, and their values.
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from qkvsearch._utils.folding import fold
@@ -17,6 +20,7 @@ if TYPE_CHECKING:
 
 # Characters of a stored date: 2024, 2024-03 and 2024-03-01.
 YEAR, MONTH, DAY = 4, 7, 10
+ISO_DATE = re.compile(r"\d{4}(-\d\d(-\d\d( \d\d(:\d\d(:\d\d)?)?)?)?)?")
 
 
 class DateType(ColumnType):
@@ -51,6 +55,19 @@ class DateType(ColumnType):
     def test(self, text: str, is_prefix: bool) -> Callable[[Any], bool]:
         beginning = fold(text)
         return lambda cell: fold(str(cell)).startswith(beginning)
+
+    def is_beginning(self, text: str) -> bool:
+        """Return whether a text is a stored date, or the beginning of one.
+
+        >>> DateType().is_beginning("2024-03"), DateType().is_beginning("2024-3")
+        (True, False)
+        """
+        if not ISO_DATE.fullmatch(text):
+            return False
+        with suppress(ValueError):
+            datetime.fromisoformat(text + "0001-01-01 00:00:00"[len(text) :])
+            return True
+        return False
 
     def condition(self, name: str, value: str, distinct: Sequence[Any]) -> tuple[str, list[Any]]:
         return range_condition(name, value, "<=", str)
