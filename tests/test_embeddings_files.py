@@ -15,7 +15,7 @@ from qkvsearch.errors import QkvError
 
 @pytest.fixture
 def small_blocks(monkeypatch):
-    monkeypatch.setattr("qkvsearch.heads.stored_log.BLOCK", 2)
+    monkeypatch.setattr("qkvsearch.heads.histories.BLOCK", 2)
 
 
 def read_safetensors(path):
