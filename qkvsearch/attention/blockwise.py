@@ -38,8 +38,9 @@ FEW_SCORES, SMALL_MATRIX = 2**18, 2**14
 class Partial(NamedTuple):
     """What some of the keys contribute to each query's answer.
 
-    peak (..., L), which no score so far exceeds by more than 80; total (..., L) =
-    Σⱼ exp(sⱼ − peak), 0 where every key was hidden; mixed (..., L, dv) = Σⱼ exp(sⱼ − peak)·vⱼ.
+    peak (..., L), which no score so far exceeds by more than 80: compiled code moves it rarely, and
+    e⁸⁰ still fits into float32. total (..., L) = Σⱼ exp(sⱼ − peak), 0 where every key was hidden
+    or, under "relu", where no score is positive. mixed (..., L, dv) = Σⱼ exp(sⱼ − peak)·vⱼ.
 
     >>> first = Partial(np.array([0.0]), np.array([2.0]), np.array([[10.0]]))
     >>> then = Partial(np.array([0.0]), np.array([1.0]), np.array([[7.0]]))
@@ -317,12 +318,22 @@ def _in_numpy(
 
 
 def _at(x: Array | None, index: Sequence[int], lead: Sequence[int]) -> Any:
-    """Return the matrix of one batch and head; if x has fewer heads, several share one."""
+    """Return the matrix of one batch and head; if x has fewer heads, several share one.
+
+    index: the place among the leading axes, whose lengths are `lead`. Head 3 of 4 is head 1 of 2:
+
+    >>> _at(np.array([[[1.0]], [[2.0]]]), index=[3], lead=[4])
+    array([[2.]])
+    """
     if x is None:
         return None
-    n = max(x.ndim - 2, 0)
-    pairs = zip(index[len(index) - n :], lead[len(lead) - n :], x.shape, strict=False)
-    return x[tuple(i * n // full for i, full, n in pairs)]
+    n_lead = max(x.ndim - 2, 0)
+    own_index = []
+    # The last axes belong together: x may have fewer leading axes than there are.
+    for axis in range(n_lead):
+        from_end = axis - n_lead
+        own_index.append(index[from_end] * x.shape[axis] // lead[from_end])
+    return x[tuple(own_index)]
 
 
 def _slices(start: int, stop: int, size: int) -> list[slice]:

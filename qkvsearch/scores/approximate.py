@@ -86,7 +86,7 @@ def fuse_candidates(
         exact: Mapping[str, Scores] = heads  # type: ignore[assignment]
         return exact, fuse(exact)
     search = _CandidateSearch(heads, fuse, allowed)
-    result = search.fused_from(search.first_candidates(preferred), allowed, search.n_named)
+    result = search.fused_from(search.first_candidates(preferred), allowed, search.n_per_head)
     if allowed.groups is not None:
         result = search.until_enough_groups(result)
     return result.by_head, result.fused
@@ -148,28 +148,30 @@ class _CandidateSearch:
         minima = [h.min_candidates for h in heads.values() if isinstance(h, ApproximateQuery)]
         # How many candidates each head names. The rougher its estimates are, the larger is the
         # minimum that a head asks for.
-        self.n_named = max(SPARE * allowed.k, *minima)
+        self.n_per_head = max(SPARE * allowed.k, *minima)
         # How many of the best items by the fused scores must be candidates. Each estimate among
         # them costs another exact score, so there are only as many as the hits need. A caller that
         # wants scores and no hits has k = 0.
-        self.n_best = SPARE * allowed.k if allowed.k else self.n_named
+        self.n_must_be_exact = SPARE * allowed.k if allowed.k else self.n_per_head
 
     def first_candidates(self, preferred: np.ndarray | None) -> np.ndarray:
         """Return the best allowed items of each head, its best preferred ones, and its best item of
         all, which decides whether the catalog answers the query.
         """
-        named = self._named_by_each(self.n_named, self.allowed)
+        named = self._named_by_each(self.n_per_head, self.allowed)
         if not self.allowed.is_all:
             named += self._named_by_each(1, ALL_ITEMS)
         if preferred is not None:
-            named += self._named_by_each(self.n_named, self.allowed.only(preferred))
+            named += self._named_by_each(self.n_per_head, self.allowed.only(preferred))
         return np.unique(np.concatenate(named))
 
-    def fused_from(self, candidates: np.ndarray, allowed: Filter, n_ahead: int) -> _FusedScores:
-        """Return the fused scores, with no estimate among the `n_best` best allowed items.
+    def fused_from(
+        self, candidates: np.ndarray, allowed: Filter, n_kept_ahead: int
+    ) -> _FusedScores:
+        """Return the fused scores, with no estimate among the `n_must_be_exact` best allowed items.
 
-        candidates: rows to begin with; the result may have more. n_ahead: where an estimate is left
-        after the second round, how many of the best candidates all estimates are lowered below.
+        candidates: rows to begin with; the result may have more. n_kept_ahead: where an estimate is
+        left after the second round, the number of best candidates that all estimates go below.
         """
         result = self._scored(candidates)
         estimates = result.estimates_among(self._best(result, allowed))
@@ -178,11 +180,12 @@ class _CandidateSearch:
         result = self._scored(np.union1d(candidates, estimates))
         if not len(result.estimates_among(self._best(result, allowed))):
             return result
-        # Exact scores change a head's mean and deviation, and so the fused scores of all items:
-        # other estimates came to the front. Each further round would read more keys, and might move
-        # others again. One is enough: these items are among the best of no head, and the hits are
-        # exact without them.
-        return result.with_estimates_below(n_ahead, replace(allowed, groups=None))
+        # The estimates that are left are of items that are among the best of no head. To put them
+        # below the candidates is a trade: such an item might score better than one of these by all
+        # heads together. But exact scores change a head's mean and deviation, and so the fused
+        # scores of all items: each further round would read more keys, and might bring others to
+        # the front again. The scores of the hits are exact either way.
+        return result.with_estimates_below(n_kept_ahead, replace(allowed, groups=None))
 
     def until_enough_groups(self, result: _FusedScores) -> _FusedScores:
         """Widen the candidates until the best ones are of as many groups as there shall be hits.
@@ -194,20 +197,20 @@ class _CandidateSearch:
         assert item_groups is not None
         groups_found = np.zeros(0, np.int64)
         of_other_groups = self.allowed
-        n_named = self.n_named
+        n_per_head = self.n_per_head
         for _ in range(self.allowed.k):
             best = self._best(result, of_other_groups)
             groups_found = np.union1d(groups_found, item_groups[best])
             has_enough = len(groups_found) >= self.allowed.k
-            are_all = len(best) < self.n_best
+            are_all = len(best) < self.n_must_be_exact
             if has_enough or are_all:
                 break
             of_other_groups = self.allowed.only(~np.isin(item_groups, groups_found))
             # Four times as many each time, but not fewer than before where k is above the limit.
-            n_named = max(n_named, min(4 * n_named, MAX_WIDENED))
-            more = self._named_by_each(n_named, of_other_groups)
+            n_per_head = max(n_per_head, min(4 * n_per_head, MAX_WIDENED))
+            more = self._named_by_each(n_per_head, of_other_groups)
             candidates = np.unique(np.concatenate([result.candidates, *more]))
-            result = self.fused_from(candidates, of_other_groups, n_named)
+            result = self.fused_from(candidates, of_other_groups, n_per_head)
         # Each round compared only the items of some groups: now all are compared.
         return result.with_estimates_below(max(self.allowed.k, 1), self.allowed)
 
@@ -230,4 +233,4 @@ class _CandidateSearch:
 
     def _best(self, result: _FusedScores, allowed: Filter) -> np.ndarray:
         """Return the rows of the best allowed items by the fused scores."""
-        return top_k(result.fused.scores, self.n_best, result.fused.allowed(allowed.mask))
+        return top_k(result.fused.scores, self.n_must_be_exact, result.fused.allowed(allowed.mask))

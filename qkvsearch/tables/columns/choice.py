@@ -24,7 +24,7 @@ from qkvsearch.tables.columns.dates import are_times
 from qkvsearch.tables.columns.events import named_as_taking_back
 from qkvsearch.tables.columns.facts import ColumnFacts
 from qkvsearch.tables.columns.inference import typed
-from qkvsearch.tables.columns.row_meaning import check_meaning, says_nothing
+from qkvsearch.tables.columns.row_meaning import check_meaning, is_constant_within
 from qkvsearch.tables.columns.searched import holds_codes, why_unsearched
 from qkvsearch.tables.ids import Ids, id_texts
 from qkvsearch.tables.layouts import layout_hint
@@ -253,7 +253,7 @@ def _in_catalog(choice: RoleChoice, cells: pd.Series) -> pd.Series:
 def _differs_within_items(choice: RoleChoice, name: str) -> bool:
     items = [choice.roles["item"]] if "item" in choice.roles else []
     assert isinstance(choice.table, Table)
-    return not says_nothing(choice.table, name, items)
+    return not is_constant_within(choice.table, name, items)
 
 
 # The rules by which the columns of a log get their roles, in order.

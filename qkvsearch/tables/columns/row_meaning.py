@@ -252,20 +252,20 @@ def _as_refunds(column: FreeColumn) -> str:
 class Meaning(NamedTuple):
     """What a column may say, and the options that decide.
 
-    what: as a message says it. advice: the beginning of the sentence on what to do. of_user:
-    whether a column with the same cell in all rows of a user does not say it, as is true of an
-    item.
+    what: as a message says it. advice: the beginning of the sentence on what to do. A column says
+    nothing of its rows where all rows of an item have the same cell; varies_within_user: nor where
+    all rows of a user have.
     """
 
     what: str
     advice: Callable[[FreeColumn], str]
-    of_user: bool
+    varies_within_user: bool
 
 
-REFUNDS = Meaning("which rows were taken back", _as_refunds, of_user=False)
-RATINGS = Meaning("how much an item is liked", _as_ratings, of_user=True)
-LIKED = Meaning("whether a row is a like", _as_ratings, of_user=True)
-EVENTS = Meaning("what a row is", _as_events, of_user=False)
+REFUNDS = Meaning("which rows were taken back", _as_refunds, varies_within_user=False)
+RATINGS = Meaning("how much an item is liked", _as_ratings, varies_within_user=True)
+LIKED = Meaning("whether a row is a like", _as_ratings, varies_within_user=True)
+EVENTS = Meaning("what a row is", _as_events, varies_within_user=False)
 
 
 class Rule(NamedTuple):
@@ -439,8 +439,8 @@ def check_meaning(
 
 def _varies(column: FreeColumn, meaning: Meaning) -> bool:
     """Return whether the cells differ within the rows of an item, and of a user if it matters."""
-    ids = [column.item, column.user] if meaning.of_user else [column.item]
-    return not says_nothing(column.table, column.name, ids)
+    ids = [column.item, column.user] if meaning.varies_within_user else [column.item]
+    return not is_constant_within(column.table, column.name, ids)
 
 
 def _message(column: FreeColumn, meaning: Meaning) -> str:
@@ -461,11 +461,12 @@ def are_users(texts: pd.Series, users: pd.Series) -> np.ndarray:
     return (texts.isin(users) | texts.str.strip().str.fullmatch(EMAIL)).to_numpy(bool)
 
 
-def says_nothing(table: Table, name: str, ids: Collection[str]) -> bool:
+def is_constant_within(table: Table, name: str, ids: Collection[str]) -> bool:
     """Return whether all rows of an item, or of a user, have the same cell in a column.
 
     ids: the columns of items and users. Only items (users) with several rows show it. They must
-    have half of all rows, and `MIN_REPEATED` or more, and must differ from one another.
+    have half of the filled rows, and `MIN_REPEATED` or more. They must differ from one another: a
+    column with one cell alone tells nothing of items.
     """
     codes, _ = table.columns[name].coded()
     for id_ in ids:

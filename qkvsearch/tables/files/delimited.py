@@ -26,7 +26,7 @@ from qkvsearch.tables.files.frames import (
     note_above,
     rows_at_once,
 )
-from qkvsearch.tables.files.quotes import QuotedText
+from qkvsearch.tables.files.quotes import QuotedText, line_ends
 from qkvsearch.tables.files.unpacking import TableFile
 from qkvsearch.tables.report import ReadReport
 
@@ -82,7 +82,7 @@ def read_delimited(
     check_width(width, label)
     report = _report_on(layout, name)
     text.seek(0)
-    n_lines_above = text.read(sum(map(len, layout.above))).count("\n")
+    n_lines_above = line_ends(text.read(sum(map(len, layout.above))))
     quoted = names is None and not (layout.delimiter == "\t" and _quotes_are_text(text))
     # pandas knows no quotes beside a delimiter of several characters.
     quotes = None

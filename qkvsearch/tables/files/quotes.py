@@ -70,7 +70,7 @@ class Candidate(NamedTuple):
 
     def n_lines(self, reading: Reading) -> int:
         """Return how many line ends are within the cell."""
-        return _line_ends(self.piece[self.at : reading.end])
+        return line_ends(self.piece[self.at : reading.end])
 
 
 class Grammar:
@@ -252,7 +252,7 @@ class QuotedText(io.TextIOBase):
             piece = candidate.piece
             cell, done = self._cell(candidate)
             rewritten.append(cell)
-        self._n_lines += _line_ends(piece)
+        self._n_lines += line_ends(piece)
         return "".join(rewritten)
 
     def _whole_candidate(self, piece: str, at: int) -> Candidate:
@@ -338,11 +338,11 @@ class QuotedText(io.TextIOBase):
     def _place(self, candidate: Candidate) -> tuple[int, str]:
         """Return the number of a cell's line in the file, and how the cell begins."""
         piece, at = candidate.piece, candidate.at
-        line = self._n_lines + _line_ends(piece[:at]) + 1
+        line = self._n_lines + line_ends(piece[:at]) + 1
         begins = re.split(r"[\r\n]", piece[at : at + 200])[0]
         return line, shorten(EMAIL.sub("(e-mail address)", begins))
 
 
-def _line_ends(text: str) -> int:
+def line_ends(text: str) -> int:
     """Return how many lines end in a text: with \\n, \\r\\n or \\r, the same in all of a file."""
     return max(text.count("\n"), text.count("\r"))
