@@ -10,7 +10,7 @@ import pytest
 
 import qkvsearch as qkv
 from qkvsearch.errors import QkvError
-from qkvsearch.heads import histories as interaction_log
+from qkvsearch.heads import histories
 
 OPTIONS = [
     {},
@@ -26,7 +26,7 @@ OPTIONS = [
 @pytest.fixture
 def small_blocks(monkeypatch):
     """Of 64 users, so that the sample has several."""
-    monkeypatch.setattr(interaction_log, "BLOCK", 64)
+    monkeypatch.setattr(histories, "BLOCK", 64)
 
 
 def rows_of(path):
@@ -75,16 +75,14 @@ def test_all_formats_hold_the_same_with_the_owners_ids(shop, tmp_path):
 def test_blocks_are_smaller_for_a_larger_k(films):
     everyone = films.current_build.recommender.histories
     assert everyone.blocks(10) == [(0, 400)]
-    assert (
-        max((stop - start) * 1000 for start, stop in everyone.blocks(1000)) <= interaction_log.ROWS
-    )
+    assert max((stop - start) * 1000 for start, stop in everyone.blocks(1000)) <= histories.ROWS
     assert everyone.blocks(10**9)[-1] == (399, 400)
 
 
 @pytest.mark.slow
 def test_memory_does_not_grow_with_the_users_nor_with_k(tmp_path, shop_items, monkeypatch):
-    monkeypatch.setattr(interaction_log, "BLOCK", 32)
-    monkeypatch.setattr(interaction_log, "ROWS", 32 * 12)
+    monkeypatch.setattr(histories, "BLOCK", 32)
+    monkeypatch.setattr(histories, "ROWS", 32 * 12)
     items = pd.DataFrame({"id": range(120), "title": [f"part {i}" for i in range(120)]})
 
     def peak(n_users, k):

@@ -171,3 +171,16 @@ def test_readers_answer_while_somebody_is_forgotten(path, monkeypatch):
     thread.join()
     engine.close()
     assert files_with(path, SECRET) == []
+
+
+def test_a_folder_that_cannot_be_removed_is_tried_again_by_the_next_writer(path, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(workspace_module.shutil, "rmtree", lambda *args, **kwargs: None)
+        with Engine(path) as engine:
+            engine.forget(SECRET)
+        assert files_with(path, SECRET)
+        assert Workspace(path).unfinished_erasure() is not None
+    with Engine(path) as engine:
+        engine.remove(["d"])
+    assert not files_with(path, SECRET)
+    assert Workspace(path).unfinished_erasure() is None

@@ -232,6 +232,14 @@ def test_an_answer_can_be_explained_after_its_build_was_replaced(engine):
     assert is_closed(catalog)
 
 
+def test_the_parts_of_a_head_can_be_asked_after_its_build_was_replaced(engine):
+    scores = engine.head("lsa", "red tent")
+    expected = scores.parts(0).sums.tolist()
+    engine.remove([next(iter(engine.items.ids))])
+    gc.collect()
+    assert scores.parts(0).sums.tolist() == expected
+
+
 def test_an_engine_that_is_closed_closes_what_others_still_hold(engine):
     items, catalog = engine.items, engine.catalog
     engine.close()

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from qkvsearch.rank.listing import Listing
     from qkvsearch.rank.ranking import Ranking
     from qkvsearch.rank.text_search import TextSearch
+    from qkvsearch.scores.components import Components
     from qkvsearch.scores.fusion import Scores
     from qkvsearch.store import BuildEntry, Snapshot, StoredCatalog
     from qkvsearch.tables.columns import Columns
@@ -69,6 +71,11 @@ log = logging.getLogger("qkvsearch.engine")
 TRIALS, MINUTES = 27, 5.0
 P = ParamSpec("P")
 T = TypeVar("T")
+
+
+def _parts_of_build(build: LoadedBuild, scores: Scores, position: int) -> Components:
+    """Return the parts of an item's score. `build` stays open as long as somebody can ask."""
+    return scores.parts(position)
 
 
 class Engine:
@@ -165,8 +172,8 @@ class Engine:
     def __repr__(self) -> str:
         return f"<Engine {self.current_build.summary}>"
 
-    # Parts of the build that answers now. A change closes them: to go on with them after it, keep
-    # `current_build`.
+    # Parts of the build that answers now. A change closes them, and so does the end of the engine:
+    # to go on with them after it, keep `current_build`.
 
     @property
     def snapshot(self) -> Snapshot:
@@ -282,7 +289,11 @@ class Engine:
         Raises `QkvError` for a name that is no head, and where the head's encoder is missing.
         """
         with self._question() as build:
-            return build.texts.head(name, query)
+            scores = build.texts.head(name, query)
+        if scores is None:
+            return None
+        # The parts read the texts of items, so they keep the files of the build open.
+        return replace(scores, parts=partial(_parts_of_build, build, scores))
 
     def recommend(
         self,
@@ -754,7 +765,8 @@ class Engine:
 
         check_whole("k", k)
         check(random_state=random_state, users=users)
-        models = self.models
+        build = self.current_build  # until the end: it keeps the files open
+        models = build.models
         tuned = models.snapshot.facts.get(TUNED) or {}
         evaluation = recommend_protocol.evaluate_recommend(
             models.log("judge by"),
@@ -802,7 +814,8 @@ class Engine:
 
         check_whole("k", k)
         check(trials=trials, minutes=minutes, random_state=random_state)
-        models = self.models
+        build = self.current_build  # until the end: it keeps the files open
+        models = build.models
         tuning = evaluation.tune(
             models.log("learn from"),
             protocol,

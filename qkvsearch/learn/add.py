@@ -17,6 +17,7 @@ from qkvsearch.errors import QkvError, quantity
 from qkvsearch.heads.registry import each_component
 from qkvsearch.heads.stored_log import LogComponent
 from qkvsearch.learn.merge import merge_if_many
+from qkvsearch.rank.options import as_list
 from qkvsearch.store import BuildContents, Snapshot, Workspace
 from qkvsearch.tables.column_types import text_read
 from qkvsearch.tables.columns import Columns, check_column
@@ -101,7 +102,7 @@ def remove_items(
     dry_run: change nothing. Raises `UnknownIdError` for an unknown item, and removes none then;
     `QkvError` where no item would be left.
     """
-    named = _as_list(items)
+    named = as_list(items)
     if bool(named) == (where is not None):
         raise QkvError("name the items to remove, or give a condition (`where`): one of the two")
     if dry_run:
@@ -119,13 +120,6 @@ def remove_items(
         texts = stored_texts(build, deleted)
         revision = _published(workspace, contents, "remove", revision, progress)
         return replace(revision, notes=[*revision.notes, *forget_texts(texts)])
-
-
-def _as_list(items: Id | Iterable[Id]) -> list[Any]:
-    """Return items that are named by one id or title, or by several."""
-    if isinstance(items, Iterable) and not isinstance(items, str):
-        return list(items)
-    return [items]
 
 
 def stored_texts(snapshot: Snapshot, positions: np.ndarray) -> set[str]:

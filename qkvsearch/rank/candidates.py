@@ -84,8 +84,9 @@ def _listed(catalog: StoredCatalog, ids: Ids, name: Any) -> int:
 
 
 def with_where_note(ranking: Ranking, where: Where | None, mask: np.ndarray) -> Ranking:
-    """Return the ranking with a note alone where a condition leaves no item. mask: what it left,
-    bool (n_items,).
+    """Replace the notes by one where no item is left.
+
+    mask: what the condition, and all that is asked for beside it, left, bool (n_items,).
     """
     if where is None or mask.any():
         return ranking
@@ -93,7 +94,7 @@ def with_where_note(ranking: Ranking, where: Where | None, mask: np.ndarray) -> 
 
 
 def groups_of(catalog: StoredCatalog, distinct: str | None) -> np.ndarray | None:
-    """Return `StoredCatalog.groups` of a column: the group of each item, of which only the best is
+    """Return `ColumnValues.groups` of a column: the group of each item, of which only the best is
     listed. None without a column. Raises `QkvError` for an unknown one.
     """
     if distinct is None:

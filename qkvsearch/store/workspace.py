@@ -316,8 +316,8 @@ class Workspace:
             return
         erased = root.erasure
         self.records.forget(erased.user, fold=erased.fold, last=erased.last)
-        self._clean(even_in_use=True)
-        self.replace_root(replace(root, erasure=None))  # the id is in no file now
+        if self._clean(even_in_use=True):
+            self.replace_root(replace(root, erasure=None))  # the id is in no file now
 
     def writable_records(self) -> RecordsDatabase:
         """Return the records for a change that may come beside a writer of builds. First delete
@@ -347,18 +347,21 @@ class Workspace:
             if root is None or root.find(folder.name) is None:
                 shutil.rmtree(folder, ignore_errors=True)
 
-    def _clean(self, even_in_use: bool = False) -> None:
-        """Remove leftovers after a change. The change is done, whatever fails here: the log says
-        so, and the next writer removes what is left.
+    def _clean(self, even_in_use: bool = False) -> bool:
+        """Remove leftovers after a change, and return whether none is left.
+
+        The change is done, whatever fails here: the log says so, and the next writer goes on.
         """
         try:
-            self._remove_leftovers(even_in_use)
+            return self._remove_leftovers(even_in_use)
         except (OSError, QkvError) as error:
             log.warning("%s: what earlier builds left could not be removed: %s", self.path, error)
+            return False
 
-    def _remove_leftovers(self, even_in_use: bool = False) -> None:
+    def _remove_leftovers(self, even_in_use: bool = False) -> bool:
         """Remove the folders of builds that are not listed any more, except those that readers have
-        open unless `even_in_use`, and the files of interrupted writers. Requires `writing`.
+        open unless `even_in_use`, and the files of interrupted writers. Return whether no other
+        folder is left. Requires `writing`.
         """
         root = read_root(self.path)
         assert root is not None
@@ -374,12 +377,13 @@ class Workspace:
             for name in list(needed):
                 needed.update(below for below, _ in Segment(folders / name).below)
         except DamagedError:  # which other folders it needs is not known
-            return
+            return False
         for name in names - needed:
             shutil.rmtree(folders / name, ignore_errors=True)
         for path in [*self.path.glob(".root.json-*"), *folders.glob("*/.manifest.json-*")]:
             path.unlink(missing_ok=True)
         drop_keys(remote, self.path)
+        return not any((folders / name).exists() for name in names - needed)
 
 
 def _damaged_segments(folders: Path, checksums: Mapping[str, str | None]) -> Iterator[DamagedError]:

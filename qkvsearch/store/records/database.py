@@ -150,8 +150,8 @@ class RecordsDatabase(RecordsFile):
         none. Yields how many there are, and the number of the last record of all users.
 
         user: the text of the id. fold: ids that differ only in case are the same. No other writer
-        comes between. `forget` removes what the file still has of
-        deleted rows. Raises `WorkspaceError`.
+        comes between. What the file still has of deleted rows, `forget` removes. Raises
+        `WorkspaceError`.
         """
         with self.writing("forget") as db:
             n_deleted = _delete_of(db, user, fold, last=totals(db).last)
