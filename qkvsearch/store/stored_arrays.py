@@ -217,7 +217,10 @@ class StoredArrays:
             self.put(contents, **self.joined(snapshot))
 
     def joined(self, snapshot: Snapshot) -> dict[str, np.ndarray]:
-        """Return the arrays of the layout `OWN` of all segments, as one base has them."""
+        """Return the arrays of the layout `OWN` of all segments, as one base has them.
+
+        A component that declares such arrays must override this; all others never come here.
+        """
         raise NotImplementedError(self.group)
 
     def _merge_lists_of_segments(
