@@ -1,4 +1,4 @@
-"""Ctrl-C while a C library calls Python: it would discard the exception of the signal handler."""
+"""Ctrl-C in a library that discards the exception of the handler, or takes it for its own."""
 
 import signal
 import threading
@@ -14,7 +14,7 @@ def _nothing() -> None:
 
 @contextmanager
 def held_interrupts(came: Callable[[], None] = _nothing) -> Iterator[Callable[[], None]]:
-    """Hold Ctrl-C back during a block that is inside a C library.
+    """Hold Ctrl-C back during a block that is inside a library.
 
     Yields a function that calls the handler of the process for what is held back, so that it raises
     `KeyboardInterrupt`, or what else it does. The end of the block calls it too. came: called when

@@ -11,6 +11,7 @@ from typing import Any
 from sqlglot import exp, parse
 from sqlglot.errors import SqlglotError
 
+from qkvsearch._utils.interrupts import held_interrupts
 from qkvsearch._utils.limits import EXPRESSION, EXPRESSION_DEPTH
 from qkvsearch.errors import QkvError
 from qkvsearch.tables.catalog_columns import StoredColumn, sql_name, table_name
@@ -42,7 +43,8 @@ def read_tree(text: str, parameters: Mapping[str, Any]) -> exp.Expression:
         raise QkvError(f"it has {len(text):,} characters, and {EXPRESSION.value:,} are the most")
     _check_parentheses(text)
     try:
-        statements = parse(f"{BEFORE}{text}\n)", dialect="sqlite")
+        with held_interrupts():  # the parser takes an exception of a handler for one of the text
+            statements = parse(f"{BEFORE}{text}\n)", dialect="sqlite")
     except RecursionError:
         raise QkvError(TOO_DEEP) from None
     except SqlglotError as error:

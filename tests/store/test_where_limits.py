@@ -9,6 +9,8 @@ from contextlib import closing
 from itertools import count
 
 import pytest
+from sqlglot import parse
+from sqlglot.errors import SqlglotError
 
 from qkvsearch._utils.deadline import DeadlineError, deadline
 from qkvsearch._utils.limits import Limit
@@ -222,6 +224,30 @@ def test_ctrl_c_in_a_condition_is_what_its_handler_raises(positions, pressed, mo
         finally:
             is_asking = False
     assert n_pressed
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs os.kill")
+def test_ctrl_c_while_a_condition_is_parsed_is_what_its_handler_raises(positions, monkeypatch):
+    class PressedError(Exception):
+        pass
+
+    def handler(*_):
+        raise PressedError
+
+    def pressed_in_the_parser(*_, **__):
+        try:  # as sqlglot's tokenizer does with every exception
+            os.kill(os.getpid(), signal.SIGINT)
+        except Exception as error:
+            raise SqlglotError("an error in the text") from error
+        return parse("SELECT 1 WHERE (price > 2)", dialect="sqlite")
+
+    monkeypatch.setattr("qkvsearch.where.tree.parse", pressed_in_the_parser)
+    before = signal.signal(signal.SIGINT, handler)
+    try:
+        with pytest.raises(PressedError):
+            positions("price > 2")
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs os.kill")
