@@ -307,6 +307,11 @@ class WordIndex:
         """Return whether a text has the word in this spelling, folded."""
         return self._vocabulary.row(word[:MAX_TERM]) >= 0
 
+    def known(self, words: Sequence[str]) -> set[str]:
+        """Return those of the words, folded and at most as long as a term, that a text has."""
+        rows = self._vocabulary.rows(words)
+        return {word for word, row in zip(words, rows.tolist(), strict=True) if row >= 0}
+
     @cached_property
     def _vocabulary(self) -> Vocabulary:
         return Vocabulary(self.spellings)

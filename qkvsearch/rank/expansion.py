@@ -307,7 +307,10 @@ class _Corrector:
         parts = split_compound(word, index.spellings, self.models.analyzer.language)
         if parts:
             return Change(typed, " ".join(parts), COMPOUND, "compound")
-        parts = split_in_two(word, index.has, shortest=1)
+        # Looking up all pieces at once takes less time than up to the first cut that fits.
+        cuts = range(1, len(word))
+        pieces = index.known([*(word[:cut] for cut in cuts), *(word[cut:] for cut in cuts)])
+        parts = split_in_two(word, pieces.__contains__, shortest=1)
         if parts and self._are_neighbours(*parts):
             return Change(typed, " ".join(parts), ERROR_PENALTY, "blank")
         return None
@@ -347,7 +350,7 @@ class _Corrector:
             has_term = np.zeros_like(has_all)
             has_term[self.models.lexical_keys.postings(term)[0]] = True
             has_all &= has_term
-        return bool(self.models.words.with_phrase(terms, has_all).any())
+        return bool(has_all.any() and self.models.words.with_phrase(terms, has_all).any())
 
     def _n_with(self, word: str) -> int:
         return n_with_word(self.models, word)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
+from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from qkvsearch.errors import QkvError
@@ -27,6 +28,11 @@ PREFERENCES, NEXT_ITEM = MODELS = get_args(Model)
 
 def options_of(question: type[Question]) -> dict[str, Option]:
     """Return the options of a kind of question by their names."""
+    return _options(question)  # type: ignore[arg-type]  # mypy holds the class to be unhashable
+
+
+@cache
+def _options(question: type[Question]) -> dict[str, Option]:
     return {each.name: each.metadata["option"] for each in fields(question)}
 
 

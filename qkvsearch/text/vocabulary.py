@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
+
+from qkvsearch._utils.caching import cached_by_word, cached_property
+
+# A query asks for the row of each of its words several times.
+CACHED_ROWS = 4096
 
 
 @dataclass(frozen=True)
@@ -31,12 +37,11 @@ class Vocabulary:
         >>> Vocabulary.of(["cat", "dog"]).row("dog")
         1
         """
-        encoded = term.encode(errors="surrogatepass")
-        # NumPy would copy all terms to compare them with a longer one.
-        if not encoded or len(encoded) > self.terms.itemsize:
-            return -1
-        row = int(self.terms.searchsorted(encoded))
-        return row if row < len(self) and self.terms[row] == encoded else -1
+        return self._cached_row(term)
+
+    @cached_property
+    def _cached_row(self) -> Callable[[str], int]:
+        return cached_by_word(partial(_row, self.terms), CACHED_ROWS)
 
     def with_prefix(self, prefix: str) -> list[str]:
         """Return all terms that begin with a prefix.
@@ -54,9 +59,11 @@ class Vocabulary:
 
     def rows(self, terms: Iterable[str]) -> np.ndarray:
         """Return the rows of terms, int64 (n,); −1 for terms that are not in the vocabulary."""
-        return self.find(
-            np.array([term.encode(errors="surrogatepass") for term in terms], dtype=bytes)
-        )
+        longest = self.terms.itemsize
+        encoded = [term.encode(errors="surrogatepass") for term in terms]
+        # NumPy would cut longer terms, and find what is left of them.
+        fitting = [each if len(each) <= longest else b"" for each in encoded]
+        return self.find(np.array(fitting, dtype=self.terms.dtype))
 
     def find(self, encoded: np.ndarray) -> np.ndarray:
         """Return the `rows` of terms that are UTF-8 already, dtype S (n,)."""
@@ -66,3 +73,13 @@ class Vocabulary:
         rows[rows == len(self)] = 0
         rows[(self.terms[rows] != encoded) | (encoded == b"")] = -1
         return rows
+
+
+def _row(terms: np.ndarray, term: str) -> int:
+    """Return the row of a term among sorted ones, −1 if it is not there."""
+    encoded = term.encode(errors="surrogatepass")
+    # NumPy would copy all terms to compare them with a longer one.
+    if not encoded or len(encoded) > terms.itemsize:
+        return -1
+    row = int(terms.searchsorted(encoded))
+    return row if row < len(terms) and terms[row] == encoded else -1
