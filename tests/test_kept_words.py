@@ -23,6 +23,7 @@ QUERIES = ["river bank", "bnak of the river", "how do neural networks learn", "m
 def test_an_encoder_that_answered_is_copied_and_pickled(encoder):
     fitted = encoder(n_components=2, random_state=0).fit(TEXTS)
     expected = fitted.transform(["sea car"])
+    assert fitted.encoder_.encode("sea car").labels  # words one by one, whose rows are kept
     for other in (pickle.loads(pickle.dumps(fitted)), copy.deepcopy(fitted)):
         np.testing.assert_array_equal(other.transform(["sea car"]), expected)
 

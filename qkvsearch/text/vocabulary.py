@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -42,6 +43,10 @@ class Vocabulary:
     @cached_property
     def _cached_row(self) -> Callable[[str], int]:
         return cached_by_word(partial(_row, self.terms), CACHED_ROWS)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what is pickled: the terms, without the rows that are cached."""
+        return {"terms": self.terms}
 
     def with_prefix(self, prefix: str) -> list[str]:
         """Return all terms that begin with a prefix.

@@ -1,5 +1,7 @@
 """Terms to rows: the binary search does what a dictionary does."""
 
+import pickle
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -25,3 +27,10 @@ def test_a_row_is_what_a_dictionary_gives(known, asked):
 
 def test_a_longer_term_is_not_mistaken_for_its_beginning():
     assert Vocabulary.of(["cat"]).rows(["category", "ca", "cat"]).tolist() == [-1, -1, 0]
+
+
+def test_a_vocabulary_that_answered_is_pickled():
+    vocabulary = Vocabulary.of(["cat", "dog"])
+    assert vocabulary.row("dog") == 1
+    other = pickle.loads(pickle.dumps(vocabulary))
+    assert [other.row(term) for term in ("cat", "dog", "cow")] == [0, 1, -1]
