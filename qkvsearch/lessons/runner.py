@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from qkvsearch._utils.python_syntax import parsing_python
 from qkvsearch.errors import DataError, QkvError
 from qkvsearch.lessons.drawings import Arrows, Flow, Heads
 from qkvsearch.lessons.messages import shown
@@ -62,7 +63,7 @@ class Names:
         """
         text = self.prelude(code) + code
         space: dict[str, Any] = {}
-        tree = ast.parse(text)
+        tree = _parsed(text)
         last = tree.body.pop()
         if not isinstance(last, ast.Expr):
             raise ValueError("end with an expression, the value to show")
@@ -101,7 +102,7 @@ class Names:
 
     def _learn(self, code: str) -> None:
         """Note how to write again what these statements defined."""
-        for node in ast.parse(code).body:
+        for node in _parsed(code).body:
             if isinstance(node, ast.Import | ast.ImportFrom):
                 module = getattr(node, "module", "")
                 for alias in node.names:
@@ -127,11 +128,16 @@ def _import_lines(imports: Iterable[tuple[str, str]]) -> list[str]:
     return sorted(plain) + sorted(named)
 
 
+def _parsed(code: str) -> ast.Module:
+    with parsing_python:
+        return ast.parse(code)
+
+
 def names_of(code: str) -> tuple[list[str], list[str]]:
     """Return the global names that the code needs from elsewhere, and those that it assigns."""
     needed: dict[str, None] = {}
     stored: dict[str, None] = {}
-    for node in ast.parse(code).body:
+    for node in _parsed(code).body:
         compiled = compile(ast.Module([node], []), "lesson", "exec")
         loads, stores = _instructions(compiled, LOADS), _instructions(compiled, STORES)
         needed |= dict.fromkeys(name for name in loads if name not in stored)

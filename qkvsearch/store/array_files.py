@@ -8,6 +8,7 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 
 from qkvsearch._utils.files import sync
+from qkvsearch._utils.python_syntax import parsing_python
 from qkvsearch.errors import DamagedError
 from qkvsearch.store.checksums import check_file, checksum, compare
 
@@ -47,7 +48,8 @@ def read_array(file: StoredFile) -> np.ndarray:
     path, entry = file
     check_file(path, entry)
     try:
-        array: np.ndarray = np.load(path, mmap_mode="r", allow_pickle=False)
+        with parsing_python:
+            array: np.ndarray = np.load(path, mmap_mode="r", allow_pickle=False)
         shape, dtype = tuple(entry.get("shape", array.shape)), entry.get("dtype", array.dtype.str)
     except Exception as error:  # a header is parsed as Python, and may fail in any way
         raise DamagedError(path, f"cannot be read as an array: {error}") from None

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from qkvsearch._utils.folding import fold
+from qkvsearch._utils.python_syntax import parsing_python
 from qkvsearch.attention import attention
 from qkvsearch.attention.gradients import attention_vjp
 from qkvsearch.attention.layers.basic import gaussian, kaiming_normal, xavier_normal
@@ -444,7 +445,7 @@ def recorded_texts() -> tuple[AttendedText, ...]:
 
     `docs/minilm_heads.py` wrote the file and describes it.
     """
-    with np.load(FOLDER / "minilm_heads.npz") as file:
+    with parsing_python, np.load(FOLDER / "minilm_heads.npz") as file:
         words, lengths, codes, shape = (file[n] for n in ("words", "lengths", "codes", "shape"))
     # The words and the codes of all sentences are one after another.
     n_heads = int(shape.prod())

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from qkvsearch._utils.python_syntax import parsing_python
 from qkvsearch.tables.columns.facts import LIST_SEPARATOR, ParsedCells
 
 QUOTED = re.compile(r"^(['\"])(.*)\1$")
@@ -102,7 +103,7 @@ def _array(text: str) -> list[str] | None:
     is_long = len(text) > MAX_PYTHON
     parsers: list[Callable[[str], Any]] = [json.loads]
     if not is_long:
-        parsers.append(ast.literal_eval)
+        parsers.append(_python_literal)
     for parse in parsers:
         try:
             array = parse(text.strip())
@@ -112,6 +113,11 @@ def _array(text: str) -> list[str] | None:
         except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
             continue
     return None
+
+
+def _python_literal(text: str) -> Any:
+    with parsing_python:
+        return ast.literal_eval(text)
 
 
 def _are_lists(entries: pd.Series, counts: np.ndarray, separator: str) -> bool:

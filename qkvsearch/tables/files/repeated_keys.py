@@ -8,6 +8,7 @@ import ast
 from collections import Counter
 from typing import Any
 
+from qkvsearch._utils.python_syntax import parsing_python
 from qkvsearch.errors import DataError
 from qkvsearch.tables.report import ReadReport
 from qkvsearch.terminal import shorten
@@ -42,7 +43,8 @@ def python_value(text: str) -> Any:
     ([{'id': 1}], 'id')
     """
     try:
-        tree = ast.parse(text.strip(), mode="eval")
+        with parsing_python:
+            tree = ast.parse(text.strip(), mode="eval")
         value = ast.literal_eval(tree)
         key = _repeated_in_python(tree)
     except (SyntaxError, TypeError, RecursionError, MemoryError) as error:
