@@ -1,6 +1,6 @@
-"""Queries that a catalog makes of itself, each with the item that answers it.
+"""Queries that a catalog makes of itself, each with the items that answer it.
 
 People who own a catalog rarely have judged queries. A made query knows its answer, because it was
-made of it. It must not be in the very words of the item: whoever takes a query out of a text flatters
-the heads that know that text.
+made of it. Where texts are long, a query in the words of its own item favours whatever matches
+words. So each kind says what its queries can compare (`QueryKind.carries`).
 """

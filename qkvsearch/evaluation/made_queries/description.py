@@ -64,7 +64,7 @@ def _clause(sentence: str, rng: np.random.Generator) -> str | None:
 def _in_other_words(
     sentence: str, source: Source, related: RelatedWords, rng: np.random.Generator
 ) -> str | None:
-    """Return a sentence with half of its telling words replaced; None where that is not possible."""
+    """Return a sentence with half of its telling words replaced, or None."""
     tokens, spans = source.analyzer.tokens(sentence), source.analyzer.token_spans(sentence)
     if not MIN_WORDS <= len(tokens) <= MAX_WORDS:
         return None

@@ -122,7 +122,7 @@ class Source:
         return max(lengths, key=lengths.__getitem__)
 
     def _mean_length(self, column: str) -> float:
-        """Return the mean number of words of a column's texts, of some of them, blank ones aside."""
+        """Return the mean number of words of some of a column's texts, blank ones aside."""
         step = max(1, self.n_items // N_SAMPLED)
         texts = self.texts(np.arange(0, self.n_items, step), [column])
         lengths = [len(self.analyzer.tokens(text)) for (text,) in texts if text.strip()]

@@ -26,7 +26,7 @@ class TitleSynonym(TitleKind):
         if not replaceable:
             return None
         (start, end), others = replaceable[rng.integers(len(replaceable))]
-        other = others[rng.integers(len(others))]
+        other = others[int(rng.integers(len(others)))]
         return Changed(title[:start] + other + title[end:], title)
 
     def carries(self, source: Source) -> frozenset[str]:
