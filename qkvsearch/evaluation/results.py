@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from qkvsearch.evaluation.groups import GradeGroup, HistoryGroup, PopularityGroup
+
+if TYPE_CHECKING:
+    pass
 
 # Name of a metric, such as "ndcg@10", to its value.
 Metrics = dict[str, float]
@@ -58,9 +63,14 @@ class Evaluation:
     notes: Sequence[str] = ()
     # The metrics of each of our heads alone, if there are several.
     heads: dict[str, Metrics] = field(default_factory=dict)
+    # Of recommendations: by the length of the user's history, and by the popularity of the item.
+    by_history: Sequence[HistoryGroup] = ()
+    by_popularity: Sequence[PopularityGroup] = ()
+    # Of a search: by the match grade of the hits.
+    match_grades: dict[str, GradeGroup] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return an object for JSON, without intervals and differences if there are none."""
+        """Return an object for JSON, without intervals, differences and groups if there are none."""
         result: dict[str, Any] = {"protocol": self.protocol, "metrics": self.metrics}
         if self.intervals:
             result["intervals"] = {name: list(ends) for name, ends in self.intervals.items()}
@@ -69,6 +79,13 @@ class Evaluation:
             result["differences"] = {name: d.to_dict() for name, d in self.differences.items()}
         if self.heads:
             result["heads"] = self.heads
+        for name in ("by_history", "by_popularity"):
+            if groups := getattr(self, name):
+                result[name] = [group.to_dict() for group in groups]
+        if self.match_grades:
+            result["match_grades"] = {
+                grade: group.to_dict() for grade, group in self.match_grades.items()
+            }
         return {**result, **self.facts}
 
     def to_records(self) -> list[dict[str, Any]]:
