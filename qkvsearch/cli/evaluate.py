@@ -15,6 +15,7 @@ from qkvsearch.cli.context import (
     wait_option,
 )
 from qkvsearch.cli.hits import question_option
+from qkvsearch.cli.plot_option import plot_option, require_plot, write_plot
 from qkvsearch.cli.render import Output, output_options
 from qkvsearch.cli.text_table import to_table
 from qkvsearch.cli.wrapping import terminal_width
@@ -72,8 +73,11 @@ def evaluate() -> None:
     metavar="NAMES",
     help="The heads to use: lexical, semantic, or a head's name.  [default: all]",
 )
+@plot_option
 @output_options
-def search(queries: Path, qrels: Path, heads: str | None, output: Output) -> None:
+def search(
+    queries: Path, qrels: Path, heads: str | None, plot: Path | None, output: Output
+) -> None:
     """Measure search with queries whose correct answers are known.
 
     Shows nDCG@10 (linear gains), MRR@10 and Recall@100, averaged over the judged queries as in
@@ -84,9 +88,11 @@ def search(queries: Path, qrels: Path, heads: str | None, output: Output) -> Non
     Examples:
       qkvsearch -w talks evaluate search --queries queries.tsv --qrels qrels.tsv
       qkvsearch evaluate search --queries q.tsv --qrels qrels.txt --heads lexical --format json
+      qkvsearch evaluate search --queries q.tsv --qrels qrels.txt --plot quality.html
     """
     from qkvsearch.tables.judgements import judged_by
 
+    require_plot(plot, output.path)
     run = settings()
     # Errors in a file are reported before any work.
     judged = judged_by(queries, qrels)
@@ -95,6 +101,7 @@ def search(queries: Path, qrels: Path, heads: str | None, output: Output) -> Non
         result = engine.evaluate_search(*judged, heads=heads, progress=progress)
     run.notes(result.notes)
     n_queries = result.facts["queries"]
+    write_plot(result, plot)
     caption = f"{n_queries:,} judged {'query' if n_queries == 1 else 'queries'}"
     output.write_one(result.to_dict(), result.to_records(), lambda: _search_table(result, caption))
 
@@ -115,8 +122,9 @@ def search(queries: Path, qrels: Path, heads: str | None, output: Output) -> Non
     help="Also evaluate the next-item model, with leave-last-out or time (trains it: minutes; "
     "needs qkvsearch[train]).",
 )
+@plot_option
 @output_options
-def recommend(output: Output, **options: Any) -> None:
+def recommend(plot: Path | None, output: Output, **options: Any) -> None:
     """Measure recommendations with interactions that are held out of training.
 
     Learns again from the training part of the log, and ranks the whole catalog without each user's
@@ -131,12 +139,15 @@ def recommend(output: Output, **options: Any) -> None:
       qkvsearch -w films evaluate recommend
       qkvsearch -w films evaluate recommend --protocol strong -k 20 --format json
       qkvsearch -w films evaluate recommend --protocol time --next-item
+      qkvsearch -w films evaluate recommend --plot films.png
     """
+    require_plot(plot, output.path)
     run = settings()
     engine = run.open()
     with run.progress() as progress:
         result = engine.evaluate_recommend(**options, progress=progress)
     run.notes(result.notes)
+    write_plot(result, plot)
     output.write_one(result.to_dict(), result.to_records(), lambda: _recommend_tables(result))
 
 
@@ -162,15 +173,13 @@ def _recommend_tables(result: Evaluation) -> str:
         f"{result.protocol}, k = {facts['k']}: {users} evaluated; "
         f"{quantity(facts['train'], 'interaction')} to learn from, {facts['test']:,} held out",
         "* best; ± half of the 95% interval, bootstrapped over users",
-        result.verdict(names[0]),
-        result.advice(names[0]),
-        result.verdict("rmse"),
+        *result.sentences(),
     ]
     tables = [
         _system_table(result, names[start : start + MAX_COLUMNS])
         for start in range(0, len(names), MAX_COLUMNS)
     ]
-    return "\n".join([*tables, *(_filled(sentence) for sentence in sentences if sentence)])
+    return "\n".join([*tables, *map(_filled, sentences)])
 
 
 def _filled(sentence: str) -> str:

@@ -1,0 +1,125 @@
+"""An evaluation as a page: its pictures, the figures in tables, in one file without a network.
+
+The pictures are those of `Evaluation.plot`, each drawn as narrow as a phone, with colours that
+follow the reader's light or dark screen.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from string import Template
+from typing import TYPE_CHECKING
+
+from qkvsearch.evaluation.pictures.figure import draw_bare, to_bytes
+from qkvsearch.evaluation.pictures.palette import NAMES
+from qkvsearch.lessons.markup import Html, element, joined
+
+if TYPE_CHECKING:
+    from qkvsearch.evaluation.pictures.panel import Panel
+    from qkvsearch.evaluation.results import Evaluation
+
+FILES = Path(__file__).parent
+# The drawing of an SVG file, without its declarations, its maker and its size in points.
+DRAWING = re.compile(r'<svg[^>]* (viewBox="[^"]*")[^>]*>(.*)</svg>', re.DOTALL)
+METADATA = re.compile(r"<metadata>.*?</metadata>", re.DOTALL)
+# Where an SVG names one of its elements, or refers to one.
+NAME = re.compile(r'( id="|url\(#|href="#)')
+COLOUR = re.compile("|".join(NAMES))
+
+
+def to_page(evaluation: Evaluation) -> str:
+    """Write a whole page of HTML."""
+    panels = [_section(panel, number) for number, panel in enumerate(evaluation.panels())]
+    sentences = [*evaluation.sentences(), *evaluation.notes]
+    introduction = [element("p", evaluation.headline(), class_="quiet")]
+    introduction += [element("p", sentence) for sentence in sentences]
+    return Template((FILES / "evaluation_page.html").read_text(encoding="utf-8")).substitute(
+        title=joined([evaluation.title]),
+        style=(FILES / "evaluation_page.css").read_text(encoding="utf-8"),
+        introduction=joined(introduction, "\n"),
+        panels=joined(panels, "\n"),
+        tables=_all_figures(evaluation),
+    )
+
+
+def _section(panel: Panel, number: int) -> Html:
+    """Return a panel as a section: its title, its picture, and its figures."""
+    title = f"panel-{number}"
+    note = [element("p", panel.note, class_="quiet")] if panel.note else []
+    table = _table(*_figures(panel), label=panel.title)
+    heading = element("h2", panel.title, id=title)
+    return element("section", heading, _picture(panel, number), *note, table, aria_labelledby=title)
+
+
+def _picture(panel: Panel, number: int) -> Html:
+    """Return a panel as an SVG element. number: keeps the names of its elements apart from those
+    of other pictures of the page.
+    """
+    svg = to_bytes(draw_bare(panel), "svg", transparent=True).decode()
+    drawing = DRAWING.search(svg)
+    assert drawing is not None
+    view_box, inner = drawing.groups()
+    inner = METADATA.sub("", inner)
+    inner = NAME.sub(rf"\g<1>picture-{number}-", inner)
+    inner = COLOUR.sub(lambda colour: f"var({NAMES[colour.group()]})", inner)
+    label = element("title", f"{panel.title}; the table below has the figures")
+    namespace = 'xmlns:xlink="http://www.w3.org/1999/xlink"'
+    return Html(f'<svg {namespace} {view_box} role="img">{label}{inner}</svg>')
+
+
+def _figures(panel: Panel) -> tuple[list[str], list[list[str]]]:
+    """Return the headings and the rows of the table of a panel, a row for each group."""
+    headings = [panel.group_axis or "system", *(series.name for series in panel.series)]
+    has_intervals = any(any(series.intervals) for series in panel.series)
+    if has_intervals:
+        headings.append("95% interval")
+    if panel.counts:
+        headings.append(panel.counted)
+    rows = []
+    for group, name in enumerate(panel.groups):
+        row = [name, *(panel.shown(series.values[group]) for series in panel.series)]
+        if has_intervals:
+            row.append(_interval(panel, group))
+        if panel.counts:
+            row.append(f"{panel.counts[group]:,}")
+        rows.append(row)
+    return headings, rows
+
+
+def _interval(panel: Panel, group: int) -> str:
+    """Return the interval of the first series that has one."""
+    intervals = (series.interval(group) for series in panel.series)
+    low, high = next((found for found in intervals if found is not None), (None, None))
+    if low is None:
+        return ""
+    return f"{panel.shown(low)} to {panel.shown(high)}"
+
+
+def _all_figures(evaluation: Evaluation) -> Html:
+    """Return a table of all metrics of all systems."""
+    names = list(evaluation.metrics)
+    rows = [
+        [system, *(f"{metrics[name]:.4f}" if name in metrics else "" for name in names)]
+        for system, metrics in evaluation.systems().items()
+    ]
+    title = "All figures"
+    table = _table(["", *names], rows, label=title)
+    heading = element("h2", title, id="all-figures")
+    return element("section", heading, table, class_="all", aria_labelledby="all-figures")
+
+
+def _table(
+    headings: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    label: str,
+) -> Html:
+    """Return a table in a frame that scrolls where the window is narrower."""
+    head = element("tr", *(element("th", heading, scope="col") for heading in headings))
+    body = [
+        element("tr", element("th", first, scope="row"), *(element("td", cell) for cell in cells))
+        for first, *cells in rows
+    ]
+    table = element("table", element("thead", head), element("tbody", *body))
+    return element("div", table, class_="scroll", tabindex=0, role="region", aria_label=label)
