@@ -81,6 +81,18 @@ assert os.stat('keys.db').st_mode & 0o077 == 0, oct(os.stat('keys.db').st_mode)
         "pyarrow",
         f"{DATA}items.to_parquet('i.parquet'); qkv.build('ws', 'i.parquet', encoder='corpus')",
     ),
+    "plot": (
+        "matplotlib",
+        f"""{DATA}
+from qkvsearch.cli import main
+qkv.build('ws', items=items, interactions=log, encoder='corpus')
+try:
+    main(['-w', 'ws', 'evaluate', 'recommend', '--plot', 'p.png'])
+except SystemExit as stopped:
+    assert not stopped.code
+assert os.path.exists('p.png') and 'MPLCONFIGDIR' not in os.environ
+""",
+    ),
     "xlsx": (
         "openpyxl",
         f"{DATA}items.to_excel('items.xlsx'); qkv.build('ws', 'items.xlsx', encoder='corpus')",

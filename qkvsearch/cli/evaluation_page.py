@@ -7,14 +7,15 @@ follow the reader's light or dark screen.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from string import Template
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from qkvsearch.evaluation.pictures.figure import draw_bare, to_bytes
 from qkvsearch.evaluation.pictures.palette import NAMES
 from qkvsearch.lessons.markup import Html, element, joined
+from qkvsearch.terminal import in_one_line
 
 if TYPE_CHECKING:
     from qkvsearch.evaluation.pictures.panel import Panel
@@ -40,7 +41,7 @@ def to_page(evaluation: Evaluation) -> str:
         style=(FILES / "evaluation_page.css").read_text(encoding="utf-8"),
         introduction=joined(introduction, "\n"),
         panels=joined(panels, "\n"),
-        tables=_all_figures(evaluation),
+        tables=joined([*_examples(evaluation), _all_figures(evaluation)], "\n"),
     )
 
 
@@ -97,6 +98,26 @@ def _interval(panel: Panel, group: int) -> str:
     return f"{panel.shown(low)} to {panel.shown(high)}"
 
 
+def _examples(evaluation: Evaluation) -> Iterator[Html]:
+    """Yield a table of single cases to look at, if there are any."""
+    rows = evaluation.examples()
+    if not rows:
+        return
+    headings = [name.replace("_", " ") for name in rows[0]]
+    cells = [
+        ["–" if cell is None else in_one_line(str(cell)) for cell in row.values()] for row in rows
+    ]
+    title = "To look at"
+    table = _table(headings, cells, label=title, of_words=True)
+    heading = element("h2", title, id="examples")
+    yield element("section", heading, table, class_="all", aria_labelledby="examples")
+
+
+def _cell(value: Any) -> str:
+    """Return a value of an example, which may be a text of the catalog."""
+    return "–" if value is None else in_one_line(str(value))
+
+
 def _all_figures(evaluation: Evaluation) -> Html:
     """Return a table of all metrics of all systems."""
     names = list(evaluation.metrics)
@@ -114,12 +135,17 @@ def _table(
     headings: Sequence[str],
     rows: Iterable[Sequence[str]],
     label: str,
+    of_words: bool = False,
 ) -> Html:
-    """Return a table in a frame that scrolls where the window is narrower."""
+    """Return a table in a frame that scrolls where the window is narrower.
+
+    of_words: whether the cells are texts, whose lines may break, instead of figures.
+    """
     head = element("tr", *(element("th", heading, scope="col") for heading in headings))
     body = [
         element("tr", element("th", first, scope="row"), *(element("td", cell) for cell in cells))
         for first, *cells in rows
     ]
-    table = element("table", element("thead", head), element("tbody", *body))
+    kind = "words" if of_words else None
+    table = element("table", element("thead", head), element("tbody", *body), class_=kind)
     return element("div", table, class_="scroll", tabindex=0, role="region", aria_label=label)

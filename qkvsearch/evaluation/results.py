@@ -127,6 +127,10 @@ class Evaluation:
             if sentence
         ]
 
+    def examples(self) -> Sequence[dict[str, Any]]:
+        """Return single cases to look at, as rows of a table; none here."""
+        return ()
+
     def headline(self) -> str:
         """Return what was evaluated, in one line."""
         if self.by_history:

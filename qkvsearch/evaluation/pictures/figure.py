@@ -19,6 +19,7 @@ from qkvsearch.evaluation.pictures.palette import (
     PARTS,
     QUIET,
     SERIES,
+    WHISKER,
 )
 from qkvsearch.evaluation.pictures.panel import Panel, Series, Shape
 
@@ -128,11 +129,12 @@ def _style() -> AbstractContextManager[None]:
 
 
 def _empty_figure(width: float, height: float) -> Figure:
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+
     from qkvsearch.evaluation.pictures.shown_figure import ShownFigure
 
-    figure = ShownFigure(figsize=(width, height), dpi=DPI, layout="constrained")
-    figure.get_layout_engine().set(w_pad=0.1, h_pad=0.1, hspace=0.03, wspace=0.03)
-    return figure
+    layout = ConstrainedLayoutEngine(w_pad=0.1, h_pad=0.1, hspace=0.03, wspace=0.03)
+    return ShownFigure(figsize=(width, height), dpi=DPI, layout=layout)
 
 
 def to_bytes(figure: Figure, format_name: str, transparent: bool = False) -> bytes:
@@ -279,9 +281,26 @@ def _draw_stacked(axes: Axes, panel: Panel) -> None:
                     va="center",
                     color=ON_PARTS[number % len(ON_PARTS)],
                 )
+        if any(series.intervals):
+            _add_whiskers(axes, series)
         starts = [start + value for start, value in zip(starts, values, strict=True)]
     axes.set_xlim(0, 1)
     _name_bars(axes, panel)
+
+
+def _add_whiskers(axes: Axes, series: Series) -> None:
+    """Mark the intervals of the first parts of stacked bars, below the figures in them."""
+    places = [group + 0.25 for group in range(len(series.values))]
+    values = [value or 0.0 for value in series.values]
+    axes.errorbar(
+        values,
+        places,
+        xerr=_errors(series),
+        fmt="none",
+        ecolor=WHISKER,
+        capsize=2.5,
+        linewidth=1.2,
+    )
 
 
 def _name_bars(axes: Axes, panel: Panel) -> None:

@@ -13,6 +13,8 @@ OTHER = "#9fb4c9"
 # Of the parts of a stacked bar, the best first, and of the text on each.
 PARTS = ("#0c508b", "#8cbbe6", "#e9e5dc")
 ON_PARTS = ("#fffffe", "#23272e", "#23272f")
+# Of the intervals on them: seen on the first two parts.
+WHISKER = "#d55e01"
 
 # Each colour's name in the style of a page (`cli/evaluation_page.css`). No colour has two names.
 NAMES = {
@@ -21,6 +23,7 @@ NAMES = {
     GRID: "--line",
     PAPER: "--paper",
     OTHER: "--other",
+    WHISKER: "--whisker",
     **{colour: f"--series-{number}" for number, colour in enumerate(SERIES, 1)},
     **{colour: f"--part-{number}" for number, colour in enumerate(PARTS, 1)},
     **{colour: f"--on-part-{number}" for number, colour in enumerate(ON_PARTS, 1)},

@@ -88,7 +88,7 @@ def _by_popularity(evaluation: Evaluation, k: int) -> Panel:
         _series(evaluation, [group.values for group in groups], [g.interval for g in groups]),
         is_share=True,
         counts=[group.held_out for group in groups],
-        counted="held-out interactions",
+        counted="held out",
     )
 
 

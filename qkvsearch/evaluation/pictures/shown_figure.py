@@ -6,6 +6,9 @@ import io
 
 from matplotlib.figure import Figure
 
+# Pixels per inch.
+DPI = 100
+
 
 class ShownFigure(Figure):
     """A figure that a notebook shows as it is, without pyplot.
@@ -16,5 +19,5 @@ class ShownFigure(Figure):
 
     def _repr_png_(self) -> bytes:
         file = io.BytesIO()
-        self.savefig(file, format="png")
+        self.savefig(file, format="png", dpi=DPI)
         return file.getvalue()
