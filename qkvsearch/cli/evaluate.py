@@ -101,9 +101,9 @@ def search(
         result = engine.evaluate_search(*judged, heads=heads, progress=progress)
     run.notes(result.notes)
     n_queries = result.facts["queries"]
-    write_plot(result, plot)
     caption = f"{n_queries:,} judged {'query' if n_queries == 1 else 'queries'}"
     output.write_one(result.to_dict(), result.to_records(), lambda: _search_table(result, caption))
+    write_plot(result, plot)
 
 
 @evaluate.command()
@@ -147,8 +147,8 @@ def recommend(plot: Path | None, output: Output, **options: Any) -> None:
     with run.progress() as progress:
         result = engine.evaluate_recommend(**options, progress=progress)
     run.notes(result.notes)
-    write_plot(result, plot)
     output.write_one(result.to_dict(), result.to_records(), lambda: _recommend_tables(result))
+    write_plot(result, plot)
 
 
 def _search_table(result: Evaluation, caption: str) -> str:
