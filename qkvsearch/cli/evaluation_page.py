@@ -72,7 +72,7 @@ def _picture(panel: Panel, number: int) -> Html:
 
 def _figures(panel: Panel) -> tuple[list[str], list[list[str]]]:
     """Return the headings and the rows of the table of a panel, a row for each group."""
-    headings = [panel.group_axis or "system", *(series.name for series in panel.series)]
+    headings = [panel.group_axis, *(series.name for series in panel.series)]
     has_intervals = any(any(series.intervals) for series in panel.series)
     if has_intervals:
         headings.append("95% interval")
@@ -92,10 +92,11 @@ def _figures(panel: Panel) -> tuple[list[str], list[list[str]]]:
 def _interval(panel: Panel, group: int) -> str:
     """Return the interval of the first series that has one."""
     intervals = (series.interval(group) for series in panel.series)
-    low, high = next((found for found in intervals if found is not None), (None, None))
-    if low is None:
+    found = next((interval for interval in intervals if interval is not None), None)
+    if found is None:
         return ""
-    return f"{panel.shown(low)} to {panel.shown(high)}"
+    low, high = map(panel.shown, found)
+    return f"{low.removesuffix('%')}–{high}"
 
 
 def _examples(evaluation: Evaluation) -> Iterator[Html]:

@@ -2,7 +2,7 @@
 
 import xml.etree.ElementTree
 from dataclasses import replace
-from itertools import pairwise
+from itertools import combinations
 
 import pytest
 
@@ -15,7 +15,7 @@ from qkvsearch.evaluation.results import Evaluation
 matplotlib = pytest.importorskip("matplotlib", reason="drawing needs the extra [plot]")
 
 from qkvsearch.cli.evaluation_page import to_page  # noqa: E402
-from qkvsearch.evaluation.pictures.figure import draw, to_bytes  # noqa: E402
+from qkvsearch.evaluation.pictures.figure import draw, draw_bare, to_bytes  # noqa: E402
 
 SHARES = Panel(
     "Parts of a whole",
@@ -67,7 +67,7 @@ def test_parts_of_a_bar_lie_one_after_the_other():
 
 
 def test_lines_run_through_the_figures(recommended):
-    by_title = {axes.get_title(loc="left"): axes for axes in recommended.plot().axes}
+    by_title = {axes.get_label(): axes for axes in recommended.plot().axes}
     axes = by_title["Quality by length of the user's history"]
     ours, popularity = axes.containers[0].lines[0], axes.containers[1].lines[0]
     groups = recommended.by_history
@@ -76,23 +76,54 @@ def test_lines_run_through_the_figures(recommended):
     assert len(by_title) == 6, "every panel has a title of its own"
 
 
-def test_every_axis_with_numbers_says_what_they_are(recommended):
-    for axes in [*recommended.plot().axes, *SEARCH.plot().axes, *draw([SHARES]).axes]:
-        assert axes.get_xlabel()
-        has_lines = bool(axes.containers and hasattr(axes.containers[0], "lines"))
-        assert axes.get_ylabel() or not has_lines
+def test_every_panel_says_what_its_numbers_are(recommended):
+    for figure, panels in (
+        (recommended.plot(), recommended.panels()),
+        (SEARCH.plot(), SEARCH.panels()),
+        (draw([SHARES]), [SHARES]),
+    ):
+        written = " ".join(text.get_text().replace("\n", " ") for text in figure.texts)
+        for panel in panels:
+            assert panel.title in written
+            assert panel.value_axis in written
+            assert panel.note in written
 
 
-def test_texts_do_not_overlap(recommended):
-    for figure in (recommended.plot(), SEARCH.plot(), draw([SHARES])):
+def seen_labels(axis):
+    """The labels within the view; matplotlib has some beyond it, which it does not draw."""
+    low, high = sorted(axis.get_view_interval())
+    pairs = zip(axis.get_ticklocs(), axis.get_ticklabels(), strict=True)
+    return [label for place, label in pairs if low <= place <= high]
+
+
+def test_texts_neither_overlap_nor_leave_the_picture(recommended):
+    long = Panel(
+        "Groups with long names",
+        Shape.LINES,
+        "users",
+        [f"{n},000–1{n},999" for n in range(1, 6)],
+        "share",
+        [Series(f"series {n}", [0.5] * 5) for n in range(7)],
+        counts=[12345] * 5,
+        counted="users",
+        note="A long note on what is seen here, which does not fit into one line. " * 2,
+    )
+    figures = [recommended.plot(), SEARCH.plot(), draw([SHARES, long, long], "A headline")]
+    figures += [draw_bare(panel) for panel in (*recommended.panels(), SHARES, long)]
+    for figure in figures:
         figure.canvas.draw()
+        texts = list(figure.texts)
         for axes in figure.axes:
-            for labels in (axes.get_xticklabels(), axes.get_yticklabels()):
-                boxes = [label.get_window_extent() for label in labels if label.get_text()]
-                for before, after in pairwise(boxes):
-                    assert not before.overlaps(after), axes.get_title(loc="left")
-            title = axes.get_tightbbox()
-            assert title.x1 <= figure.bbox.x1 + 1, axes.get_title(loc="left")
+            texts += [*seen_labels(axes.xaxis), *seen_labels(axes.yaxis), *axes.texts]
+            if axes.get_legend():
+                texts += axes.get_legend().get_texts()
+        boxes = {text: text.get_window_extent() for text in texts if text.get_text()}
+        for one, other in combinations(boxes, 2):
+            assert not boxes[one].overlaps(boxes[other]), (one.get_text(), other.get_text())
+        for text, box in boxes.items():
+            assert box.x0 >= 0, text.get_text()
+            assert box.y0 >= 0, text.get_text()
+            assert box.x1 <= figure.bbox.x1, text.get_text()
 
 
 def test_nothing_of_the_user_changes():

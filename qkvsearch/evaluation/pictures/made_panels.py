@@ -31,7 +31,7 @@ def _outcomes(kinds: Mapping[str, KindFigures]) -> Panel:
     return Panel(
         "Where the right item is, by kind of query",
         Shape.STACKED,
-        "",
+        "kind of query",
         [name.replace("_", " ") for name in kinds],
         "share of the queries (%)",
         [first, later, missing],
@@ -46,9 +46,9 @@ def _found_by(kinds: Mapping[str, KindFigures], found_by: Counter[str]) -> Panel
     n_missed = sum(round(each.queries * (1 - each.first)) for each in kinds.values())
     heads = [head for head, _ in found_by.most_common()]
     return Panel(
-        "Which head alone has it first where the search does not",
+        "Misses that one head alone has first",
         Shape.BARS,
-        "",
+        "head",
         heads,
         f"share of the {n_missed:,} queries whose item is not first (%)",
         [Series("first by this head", [found_by[head] / n_missed for head in heads])],

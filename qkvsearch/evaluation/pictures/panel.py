@@ -47,6 +47,8 @@ class Panel:
     # What the values are, with their unit.
     value_axis: str
     series: Sequence[Series]
+    # Whether the first group is ours, with which the others are compared.
+    ours_is_first: bool = False
     # Whether the values are shares, which are shown in percent.
     is_share: bool = False
     # The number of things in each group, and what they are: "users".

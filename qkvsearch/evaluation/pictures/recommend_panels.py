@@ -58,6 +58,7 @@ def _systems(
         [ours, *others],
         value_axis,
         [Series(metric, [*values.values()], intervals)],
+        ours_is_first=True,
         is_share=is_share,
         note=note,
     )
