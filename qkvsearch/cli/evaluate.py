@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from qkvsearch.cli.context import (
+    CommandContext,
     Decorator,
     command,
     settings,
@@ -19,7 +20,7 @@ from qkvsearch.cli.plot_option import plot_option, require_plot, write_plot
 from qkvsearch.cli.render import Output, output_options
 from qkvsearch.cli.text_table import to_table
 from qkvsearch.cli.wrapping import terminal_width
-from qkvsearch.errors import quantity
+from qkvsearch.errors import QkvError, quantity
 
 if TYPE_CHECKING:
     from qkvsearch.evaluation.results import Evaluation
@@ -53,19 +54,20 @@ def evaluate() -> None:
 
     \b
     Examples:
-      qkvsearch -w talks evaluate search --queries queries.tsv --qrels qrels.tsv
+      qkvsearch -w talks evaluate search
       qkvsearch -w films evaluate recommend --protocol time
     """
 
 
 @evaluate.command()
 @click.option(
-    "--queries", type=FILE, required=True, help="Lines of id<TAB>text, without header and quotes."
+    "--queries",
+    type=FILE,
+    help="Lines of id<TAB>text, without header and quotes.  [default: queries made of the catalog]",
 )
 @click.option(
     "--qrels",
     type=FILE,
-    required=True,
     help="The correct answers: TREC judgements, or lines of query<TAB>item[<TAB>grade].",
 )
 @click.option(
@@ -73,27 +75,45 @@ def evaluate() -> None:
     metavar="NAMES",
     help="The heads to use: lexical, semantic, or a head's name.  [default: all]",
 )
+@question_option(
+    "random_state", "--seed", default=0, show_default=True, help="Which queries are made."
+)
 @plot_option
 @output_options
 def search(
-    queries: Path, qrels: Path, heads: str | None, plot: Path | None, output: Output
+    queries: Path | None,
+    qrels: Path | None,
+    heads: str | None,
+    random_state: int,
+    plot: Path | None,
+    output: Output,
 ) -> None:
-    """Measure search with queries whose correct answers are known.
+    """Measure search, with judged queries or with queries made of the catalog.
 
-    Shows nDCG@10 (linear gains), MRR@10 and Recall@100, averaged over the judged queries as in
-    trec_eval, compared with the lexical head alone (BM25). Grades from 1 are relevant; items
-    without a judgement are not.
+    Without --queries, the catalog makes its own: titles with a typo or without a word, sentences of
+    descriptions in other words, values of columns, items that are alike. Shows by kind how often
+    the right item is first, examples to look at, and what such queries cannot measure.
+
+    With --queries and --qrels, shows nDCG@10 (linear gains), MRR@10 and Recall@100, averaged over
+    the judged queries as in trec_eval, compared with the lexical head alone (BM25). Grades from 1
+    are relevant; items without a judgement are not.
 
     \b
     Examples:
+      qkvsearch -w talks evaluate search
+      qkvsearch -w talks evaluate search --plot talks.html
       qkvsearch -w talks evaluate search --queries queries.tsv --qrels qrels.tsv
       qkvsearch evaluate search --queries q.tsv --qrels qrels.txt --heads lexical --format json
-      qkvsearch evaluate search --queries q.tsv --qrels qrels.txt --plot quality.html
     """
-    from qkvsearch.tables.judgements import judged_by
-
+    if (queries is None) != (qrels is None):
+        raise QkvError("--queries and --qrels go together: give both, or neither")
     require_plot(plot, output.path)
     run = settings()
+    if queries is None or qrels is None:
+        _search_by_made_queries(run, heads, random_state, plot, output)
+        return
+    from qkvsearch.tables.judgements import judged_by
+
     # Errors in a file are reported before any work.
     judged = judged_by(queries, qrels)
     engine = run.open()
@@ -103,6 +123,24 @@ def search(
     n_queries = result.facts["queries"]
     caption = f"{n_queries:,} judged {'query' if n_queries == 1 else 'queries'}"
     output.write_one(result.to_dict(), result.to_records(), lambda: _search_table(result, caption))
+    write_plot(result, plot)
+
+
+def _search_by_made_queries(
+    run: CommandContext,
+    heads: str | None,
+    random_state: int,
+    plot: Path | None,
+    output: Output,
+) -> None:
+    from qkvsearch.cli.made_queries import report
+    from qkvsearch.evaluation.made_queries.report import MadeEvaluation
+
+    engine = run.open()
+    with run.progress() as progress:
+        result = engine.evaluate_search(heads=heads, random_state=random_state, progress=progress)
+    assert isinstance(result, MadeEvaluation)
+    output.write_one(result.to_dict(), result.to_records(), lambda: report(result))
     write_plot(result, plot)
 
 

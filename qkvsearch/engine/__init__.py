@@ -722,20 +722,38 @@ class Engine:
     @checked_arguments
     def evaluate_search(
         self,
-        queries: str | Path | Queries,
-        qrels: str | Path | Judgements,
+        queries: str | Path | Queries | None = None,
+        qrels: str | Path | Judgements | None = None,
         *,
         heads: str | Iterable[str] | None = None,
+        random_state: int = 0,
         progress: Progress | None = None,
     ) -> Evaluation:
-        """Compute nDCG@10, MRR@10 and Recall@100 of search, compared with the lexical head alone.
+        """Measure search by judged queries, or without any by queries made of the catalog.
 
         queries, qrels: files; or the texts of queries by id, and the grades of judged items by
-        query. The notes describe what is left out. Raises `QkvError`.
-        """
-        from qkvsearch.evaluation.search_protocol import evaluate_heads
+        query. With them: nDCG@10, MRR@10 and Recall@100, compared with the lexical head alone. The
+        notes describe what is left out.
 
+        Without both: a `MadeEvaluation`, with how often the right item is first by kind of query,
+        examples, and what such queries cannot measure. random_state: which queries are made.
+
+        Raises `QkvError`.
+        """
+        check(random_state=random_state)
         build, names = self.current_build, head_names(heads)
+        if queries is None and qrels is None:
+            from qkvsearch.evaluation.made_queries.report import evaluate_made_queries
+
+            return evaluate_made_queries(
+                build, heads=names, random_state=random_state, progress=progress
+            )
+        if queries is None or qrels is None:
+            raise QkvError(
+                "judged queries are `queries` and `qrels`: give both, or neither for queries made "
+                "of the catalog"
+            )
+        from qkvsearch.evaluation.search_protocol import evaluate_heads
 
         def ask(query: str, *, k: int, heads: list[str] | None) -> Ranking:
             return search(build, SearchQuestion(query=query, k=k, heads=heads))

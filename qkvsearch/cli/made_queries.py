@@ -1,0 +1,84 @@
+"""The report on made queries, as the terminal shows it."""
+
+from __future__ import annotations
+
+from textwrap import fill
+from typing import TYPE_CHECKING
+
+from qkvsearch.cli.text_table import to_table
+from qkvsearch.cli.wrapping import terminal_width
+
+if TYPE_CHECKING:
+    from qkvsearch.evaluation.made_queries.report import KindFigures, MadeEvaluation
+
+TEXT_WIDTH = 80
+
+
+def report(result: MadeEvaluation) -> str:
+    """Return the sentence, the figures by kind, the examples, and what is not measured."""
+    low, high = result.intervals["mrr@10"]
+    mean = (
+        f"MRR@10 over the kinds with a *: {result.metrics['mrr@10']:.3f} "
+        f"(95% interval {low:.3f} to {high:.3f})."
+    )
+    parts = [result.sentence, "", _kinds_table(result).rstrip("\n"), _filled(mean)]
+    if result.worst:
+        parts += ["", "To look at: queries whose item is not first", _worst_table(result).rstrip()]
+    parts += ["", *map(_filled, result.limits)]
+    return "\n".join(parts) + "\n"
+
+
+def _kinds_table(result: MadeEvaluation) -> str:
+    from qkvsearch.evaluation.made_queries.kinds import KINDS_BY_NAME
+
+    columns = [
+        ("what was asked", "wrap"),
+        ("queries", "right"),
+        ("first", "right"),
+        ("among ten", "right"),
+        ("missing", "right"),
+        ("a head alone has it first", "wrap"),
+    ]
+    rows = []
+    for name, figures in result.kinds.items():
+        mark = " *" if figures.counts else ""
+        rows.append(
+            [
+                KINDS_BY_NAME[name].description + mark,
+                f"{figures.queries:,}",
+                f"{figures.first:.0%}",
+                f"{figures.among_ten:.0%}",
+                f"{figures.missing:.0%}",
+                _found_by(figures),
+            ]
+        )
+    return to_table(columns, rows)
+
+
+def _found_by(figures: KindFigures) -> str:
+    """Return which heads alone would have had an item first, the most frequent first."""
+    most = sorted(figures.found_by.items(), key=lambda pair: -pair[1])
+    return ", ".join(f"{head} {n}" for head, n in most)
+
+
+def _worst_table(result: MadeEvaluation) -> str:
+    columns = [
+        ("query", "wrap"),
+        ("should find", "wrap"),
+        ("rank", "right"),
+        ("first by", "left"),
+    ]
+    rows = [
+        [
+            row["query"],
+            row["title"],
+            "none" if row["rank"] is None else str(row["rank"]),
+            row["found_by"] or "",
+        ]
+        for row in result.worst
+    ]
+    return to_table(columns, rows)
+
+
+def _filled(sentence: str) -> str:
+    return fill(sentence, min(TEXT_WIDTH, terminal_width()), break_on_hyphens=False)
