@@ -73,15 +73,15 @@ def _picture(panel: Panel, number: int) -> Html:
 def _figures(panel: Panel) -> tuple[list[str], list[list[str]]]:
     """Return the headings and the rows of the table of a panel, a row for each group."""
     headings = [panel.group_axis, *(series.name for series in panel.series)]
-    has_intervals = any(any(series.intervals) for series in panel.series)
-    if has_intervals:
-        headings.append("95% interval")
+    with_intervals = [series.name for series in panel.series if any(series.intervals)]
+    if with_intervals:
+        headings.append(f"95% interval of {with_intervals[0]}")
     if panel.counts:
         headings.append(panel.counted)
     rows = []
     for group, name in enumerate(panel.groups):
         row = [name, *(panel.shown(series.values[group]) for series in panel.series)]
-        if has_intervals:
+        if with_intervals:
             row.append(_interval(panel, group))
         if panel.counts:
             row.append(f"{panel.counts[group]:,}")

@@ -2,6 +2,7 @@
 
 import sys
 import xml.etree.ElementTree
+from html import escape
 
 import pytest
 
@@ -37,6 +38,18 @@ def test_a_judged_search_is_drawn(qkv, shop_path, tmp_path):
     run = ("-w", shop_path, "evaluate", "search", "--queries", "q.tsv", "--qrels", "qrels.txt")
     assert qkv(*run, "--plot", "search.svg").code == 0
     assert "strong" in (tmp_path / "search.svg").read_text(encoding="utf-8")
+
+
+def test_made_queries_are_drawn_with_their_examples(qkv, videos_path, tmp_path):
+    pytest.importorskip("matplotlib", reason="drawing needs the extra [plot]")
+    run = ("-w", videos_path, "evaluate", "search")
+    found = qkv(*run, "--plot", "videos.html", "--format", "json").json()
+    page = (tmp_path / "videos.html").read_text(encoding="utf-8")
+    for name, figures in found["kinds"].items():
+        assert f">{name.replace('_', ' ')}<" in page
+        assert f"<td>{figures['queries']}</td>" in page
+    assert found["worst"]
+    assert all(f"<td>{escape(row['title'], quote=False)}</td>" in page for row in found["worst"])
 
 
 @pytest.fixture

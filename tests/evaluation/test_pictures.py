@@ -7,6 +7,8 @@ from itertools import combinations
 import pytest
 
 from qkvsearch.evaluation.groups import GradeGroup
+from qkvsearch.evaluation.made_queries.report import KindFigures
+from qkvsearch.evaluation.pictures.made_panels import made_panels
 from qkvsearch.evaluation.pictures.palette import NAMES
 from qkvsearch.evaluation.pictures.panel import Panel, Series, Shape
 from qkvsearch.evaluation.recommend_protocol import evaluate_recommend
@@ -166,6 +168,23 @@ def test_a_group_without_a_figure_leaves_a_gap():
     line = draw([panel]).axes[0].containers[0].lines[0]
     assert line.get_ydata()[1] == 0.5
     assert line.get_ydata()[0] != line.get_ydata()[0]
+
+
+def test_made_queries_are_parts_of_their_kind_and_misses_are_counted_by_head():
+    first = KindFigures(10, 0.5, 0.8, 0.2, (0.3, 0.7), 0.6, {"lexical": 3}, [], True)
+    second = KindFigures(4, 0.25, 0.25, 0.75, (0.0, 0.6), 0.25, {"lexical": 1, "lsa": 2}, [], True)
+    outcomes, misses = made_panels({"title_typo": first, "description": second})
+    for group in range(2):
+        assert sum(series.values[group] for series in outcomes.series) == pytest.approx(1)
+    assert outcomes.series[1].values == pytest.approx([0.3, 0])
+    assert outcomes.counts == [10, 4]
+    assert (misses.groups, misses.counts) == (["lexical", "lsa"], [4, 2])
+    assert misses.series[0].values == [4 / 8, 2 / 8]
+
+
+def test_a_search_that_misses_nothing_has_no_panel_of_misses():
+    all_first = KindFigures(10, 1.0, 1.0, 0.0, (0.7, 1.0), 1.0, {}, [], True)
+    assert len([*made_panels({"title_typo": all_first})]) == 1
 
 
 # --- the page ---

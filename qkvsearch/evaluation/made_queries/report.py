@@ -105,7 +105,9 @@ class MadeEvaluation(Evaluation):
 
     def examples(self) -> Sequence[dict[str, Any]]:
         """Return the queries whose item was not first, as rows of a table."""
-        return self.worst
+        names = ("query", "title", "rank", "found_by", "kind", "id")
+        rows = [{name: row[name] for name in names} for row in self.worst]
+        return [{**row, "kind": row["kind"].replace("_", " ")} for row in rows]
 
     def to_records(self) -> list[dict[str, Any]]:
         """Return one row for each kind."""

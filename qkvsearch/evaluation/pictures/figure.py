@@ -31,8 +31,8 @@ LINE, TITLE_LINE, BAR, LINES_HEIGHT = 0.17, 0.24, 0.25, 2.25
 LAST_NUMBER = 0.17
 # Half a bar is between groups.
 BETWEEN_GROUPS = 0.5
-# Of the name of a series in a legend, with its sample.
-LEGEND_WIDTH = 1.28
+# Of the sample of a series in a legend, and of each character of its name.
+SAMPLE, CHARACTER = 0.45, 0.072
 # Characters in an inch: on average, so that lines are rather too short.
 CHARACTERS = 13.5
 
@@ -91,7 +91,11 @@ class _Cell:
     def legend_columns(self) -> int:
         """How many names of series lie side by side; 0 without a legend."""
         n_series = len(self.panel.series)
-        return 0 if n_series < 2 else min(n_series, int(self.width / LEGEND_WIDTH))
+        if n_series < 2:
+            return 0
+        longest = max(len(series.name) for series in self.panel.series)
+        room = self.width / (SAMPLE + CHARACTER * longest)
+        return min(n_series, max(1, int(room)))
 
     @property
     def legend_lines(self) -> int:

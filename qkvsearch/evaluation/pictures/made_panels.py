@@ -50,7 +50,7 @@ def _found_by(kinds: Mapping[str, KindFigures], found_by: Counter[str]) -> Panel
         Shape.BARS,
         "head",
         heads,
-        f"share of the {n_missed:,} queries whose item is not first (%)",
+        f"of {n_missed:,} queries whose item is not first (%)",
         [Series("first by this head", [found_by[head] / n_missed for head in heads])],
         is_share=True,
         counts=[found_by[head] for head in heads],

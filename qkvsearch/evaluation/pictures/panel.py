@@ -61,9 +61,13 @@ class Panel:
         """Format a value for people.
 
         >>> panel = Panel("Right hits", Shape.BARS, "grade", ["strong"], "share", [], is_share=True)
-        >>> panel.shown(0.251), panel.shown(None)
-        ('25%', '–')
+        >>> panel.shown(0.251), panel.shown(0.0251), panel.shown(None)
+        ('25%', '2.5%', '–')
         """
         if value is None:
             return "–"
-        return f"{100 * value:.0f}%" if self.is_share else f"{value:.3f}"
+        if not self.is_share:
+            return f"{value:.3f}"
+        percent = 100 * value
+        # Of a small share one more digit: 2 % and 2.4 % are far apart.
+        return f"{percent:.1f}%" if 0 < percent < 9.95 else f"{percent:.0f}%"

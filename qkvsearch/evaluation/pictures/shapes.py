@@ -24,7 +24,7 @@ DASHES = ("-", "--", "-.", ":", (0, (6, 2)))
 # The distance between the series of a group of a panel with lines, so that all can be seen.
 DODGE = 0.05
 # Within a stacked bar, a part that is smaller has no room for its figure.
-MIN_LABELLED = 0.08
+MIN_LABELLED = 0.12
 # The longest name of a group that has room in one line below a panel with lines.
 LABEL_WIDTH = 8
 
