@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+
+from qkvsearch._utils.files import is_of_a_workspace, real_path, write_file
 
 if TYPE_CHECKING:
     from qkvsearch.evaluation.results import Evaluation
@@ -22,6 +25,10 @@ def _checked(context: click.Context, option: click.Parameter, path: Path | None)
         raise click.BadParameter(f"{path}: a plot is a file that ends in {known}")
     if not path.parent.is_dir():
         raise click.BadParameter(f"{path}: there is no folder {path.parent}")
+    if not os.access(path.parent, os.W_OK):
+        raise click.BadParameter(f"{path}: cannot write in the folder {path.parent}")
+    if is_of_a_workspace(real_path(path)):
+        raise click.BadParameter(f"{path}: a workspace keeps its data there; name another file")
     return path
 
 
@@ -50,8 +57,6 @@ def write_plot(evaluation: Evaluation, path: Path | None) -> None:
     """Write the pictures of an evaluation to the file of --plot, if any. Raises `DataError`."""
     if path is None:
         return
-    from qkvsearch._utils.files import write_file
-
     write_file(path, _content(evaluation, path.suffix.lower()))
 
 
@@ -67,8 +72,6 @@ def _content(evaluation: Evaluation, suffix: str) -> bytes:
 
 def _import_matplotlib() -> None:
     """Import matplotlib, with its cache of fonts in our own folder unless the user named one."""
-    import os
-
     from qkvsearch._utils.user_files import cache_folder
     from qkvsearch.errors import need
 

@@ -75,6 +75,12 @@ def test_a_file_that_cannot_be_is_refused_before_any_work(evaluated, no_work, op
     assert told in answer.stderr
 
 
+def test_the_files_of_a_workspace_are_not_replaced(evaluated, no_work, shop_path):
+    answer = evaluated("--plot", shop_path / "builds" / "shop.png")
+    assert (answer.code, answer.stdout) == (2, "")
+    assert "a workspace keeps its data there" in " ".join(answer.stderr.split())
+
+
 def test_without_matplotlib_one_line_names_the_extra(qkv, shop_path, no_work, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)

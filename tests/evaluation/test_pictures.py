@@ -59,6 +59,7 @@ def test_bars_are_as_long_as_the_figures():
     assert sorted(bar.get_width() for bar in grades.patches) == [0.1, 0.75]
     names = [label.get_text() for label in grades.get_yticklabels()]
     assert [name.split(",")[0] for name in names] == ["strong", "weak"], "no hit is good"
+    assert grades.yaxis_inverted(), "the first is at the top"
 
 
 def test_parts_of_a_bar_lie_one_after_the_other():
