@@ -16,6 +16,7 @@ from qkvsearch.cli.context import (
     wait_option,
 )
 from qkvsearch.cli.hits import question_option
+from qkvsearch.cli.plot_option import plot_option, require_plot, write_plot
 from qkvsearch.cli.render import Output, output_options
 from qkvsearch.cli.text_table import to_table
 from qkvsearch.cli.wrapping import terminal_width
@@ -77,9 +78,15 @@ def evaluate() -> None:
 @question_option(
     "random_state", "--seed", default=0, show_default=True, help="Which queries are made."
 )
+@plot_option
 @output_options
 def search(
-    queries: Path | None, qrels: Path | None, heads: str | None, random_state: int, output: Output
+    queries: Path | None,
+    qrels: Path | None,
+    heads: str | None,
+    random_state: int,
+    plot: Path | None,
+    output: Output,
 ) -> None:
     """Measure search, with judged queries or with queries made of the catalog.
 
@@ -94,14 +101,16 @@ def search(
     \b
     Examples:
       qkvsearch -w talks evaluate search
+      qkvsearch -w talks evaluate search --plot talks.html
       qkvsearch -w talks evaluate search --queries queries.tsv --qrels qrels.tsv
       qkvsearch evaluate search --queries q.tsv --qrels qrels.txt --heads lexical --format json
     """
     if (queries is None) != (qrels is None):
         raise QkvError("--queries and --qrels go together: give both, or neither")
+    require_plot(plot, output.path)
     run = settings()
     if queries is None or qrels is None:
-        _search_by_made_queries(run, heads, random_state, output)
+        _search_by_made_queries(run, heads, random_state, plot, output)
         return
     from qkvsearch.tables.judgements import judged_by
 
@@ -114,10 +123,15 @@ def search(
     n_queries = result.facts["queries"]
     caption = f"{n_queries:,} judged {'query' if n_queries == 1 else 'queries'}"
     output.write_one(result.to_dict(), result.to_records(), lambda: _search_table(result, caption))
+    write_plot(result, plot)
 
 
 def _search_by_made_queries(
-    run: CommandContext, heads: str | None, random_state: int, output: Output
+    run: CommandContext,
+    heads: str | None,
+    random_state: int,
+    plot: Path | None,
+    output: Output,
 ) -> None:
     from qkvsearch.cli.made_queries import report
     from qkvsearch.evaluation.made_queries.report import MadeEvaluation
@@ -127,6 +141,7 @@ def _search_by_made_queries(
         result = engine.evaluate_search(heads=heads, random_state=random_state, progress=progress)
     assert isinstance(result, MadeEvaluation)
     output.write_one(result.to_dict(), result.to_records(), lambda: report(result))
+    write_plot(result, plot)
 
 
 @evaluate.command()
@@ -145,8 +160,9 @@ def _search_by_made_queries(
     help="Also evaluate the next-item model, with leave-last-out or time (trains it: minutes; "
     "needs qkvsearch[train]).",
 )
+@plot_option
 @output_options
-def recommend(output: Output, **options: Any) -> None:
+def recommend(plot: Path | None, output: Output, **options: Any) -> None:
     """Measure recommendations with interactions that are held out of training.
 
     Learns again from the training part of the log, and ranks the whole catalog without each user's
@@ -161,13 +177,16 @@ def recommend(output: Output, **options: Any) -> None:
       qkvsearch -w films evaluate recommend
       qkvsearch -w films evaluate recommend --protocol strong -k 20 --format json
       qkvsearch -w films evaluate recommend --protocol time --next-item
+      qkvsearch -w films evaluate recommend --plot films.png
     """
+    require_plot(plot, output.path)
     run = settings()
     engine = run.open()
     with run.progress() as progress:
         result = engine.evaluate_recommend(**options, progress=progress)
     run.notes(result.notes)
     output.write_one(result.to_dict(), result.to_records(), lambda: _recommend_tables(result))
+    write_plot(result, plot)
 
 
 def _search_table(result: Evaluation, caption: str) -> str:
@@ -192,15 +211,13 @@ def _recommend_tables(result: Evaluation) -> str:
         f"{result.protocol}, k = {facts['k']}: {users} evaluated; "
         f"{quantity(facts['train'], 'interaction')} to learn from, {facts['test']:,} held out",
         "* best; ± half of the 95% interval, bootstrapped over users",
-        result.verdict(names[0]),
-        result.advice(names[0]),
-        result.verdict("rmse"),
+        *result.sentences(),
     ]
     tables = [
         _system_table(result, names[start : start + MAX_COLUMNS])
         for start in range(0, len(names), MAX_COLUMNS)
     ]
-    return "\n".join([*tables, *(_filled(sentence) for sentence in sentences if sentence)])
+    return "\n".join([*tables, *map(_filled, sentences)])
 
 
 def _filled(sentence: str) -> str:

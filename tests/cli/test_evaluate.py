@@ -27,7 +27,7 @@ def judged(tmp_path):
 def test_search_gives_one_object(qkv, shop_path, judged):
     answer = qkv("-w", shop_path, "evaluate", *judged, "--format", "json")
     found = answer.json()
-    assert list(found)[:3] == ["protocol", "metrics", "baselines"]
+    assert list(found)[:4] == ["protocol", "metrics", "intervals", "baselines"]
     assert found["metrics"] == {"ndcg@10": 1.0, "mrr@10": 1.0, "recall@100": 1.0}
     assert set(found["baselines"]) == {"lexical"}
     assert found["queries"] == 2

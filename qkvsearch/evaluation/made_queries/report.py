@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from math import sqrt
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -22,10 +22,13 @@ from qkvsearch.evaluation.made_queries.kinds import (
 from qkvsearch.evaluation.made_queries.query_kind import HEADS, MadeQuery
 from qkvsearch.evaluation.made_queries.source import Source
 from qkvsearch.evaluation.metrics import interval, resampled_means
-from qkvsearch.evaluation.results import Evaluation
+from qkvsearch.evaluation.results import WHISKERS, Evaluation
 from qkvsearch.rank.loaded_build import LoadedBuild
 from qkvsearch.rank.questions import SearchQuestion
 from qkvsearch.rank.search import search
+
+if TYPE_CHECKING:
+    from qkvsearch.evaluation.pictures.panel import Panel
 
 PROTOCOL = "made queries"
 # So many hits count.
@@ -84,6 +87,27 @@ class MadeEvaluation(Evaluation):
             "worst": list(self.worst),
             "limits": list(self.limits),
         }
+
+    def panels(self) -> list[Panel]:
+        """Return what `plot` draws, as data."""
+        from qkvsearch.evaluation.pictures.made_panels import made_panels
+
+        return list(made_panels(self.kinds))
+
+    def headline(self) -> str:
+        """Return what was evaluated, in one line."""
+        queries = self.facts["queries"]
+        return f"Search by {queries:,} queries that the catalog made of itself. {WHISKERS}"
+
+    def sentences(self) -> list[str]:
+        """Return how often the right item is first, and what such queries do not measure."""
+        return [self.sentence, *self.limits]
+
+    def examples(self) -> Sequence[dict[str, Any]]:
+        """Return the queries whose item was not first, as rows of a table."""
+        names = ("query", "title", "rank", "found_by", "kind", "id")
+        rows = [{name: row[name] for name in names} for row in self.worst]
+        return [{**row, "kind": row["kind"].replace("_", " ")} for row in rows]
 
     def to_records(self) -> list[dict[str, Any]]:
         """Return one row for each kind."""
