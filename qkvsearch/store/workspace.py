@@ -114,9 +114,7 @@ class Workspace:
         previous = None if entry is None else root.find(entry.parent)
         if previous is None:
             others = [build for build in root.builds if build.name != name]
-            raise WorkspaceError(
-                f"{self.path}: no build before {name}; {_named_builds(others)}"
-            )
+            raise WorkspaceError(f"{self.path}: no build before {name}; {_named_builds(others)}")
         return previous.name
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import floor
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -15,11 +16,20 @@ from qkvsearch.evaluation.comparison.sides import Answer, Side
 from qkvsearch.evaluation.made_queries.kinds import make_queries
 from qkvsearch.rank.loaded_build import LoadedBuild
 from qkvsearch.tables.judgements import Queries, as_queries
+from qkvsearch.terminal import html_table
 
 # So many queries of each kind are made where no file is given.
 PER_KIND = 50
 # At most this many names are in a note.
 MAX_NAMES = 3
+# The rows that a notebook displays.
+DISPLAYED_ROWS = 20
+# The fields of a row about an item that rose or fell.
+FIELDS = ("query", "text", "kept", "id", "title", "from", "to", "by")
+# The shares that `by_share` counts.
+SHARES = ("all", "90% or more", *(f"{tenth}0% or more" for tenth in range(8, 0, -1)), "less")
+# What a share may be off.
+ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -77,20 +87,38 @@ class ChangedQuery:
         }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Comparison:
     """What differs between two sides."""
 
     before: ComparedSide
     after: ComparedSide
-    # How many queries were asked.
-    asked: int
-    # The mean share of the ten hits that stayed, over the queries that had hits.
-    kept: float
+    # The share of the ten hits that stayed, by the id of each query; None where there were none.
+    shares: Mapping[str, float | None]
     # The queries whose hits or whose order changed.
     queries: Sequence[ChangedQuery]
     # Sentences for people about what does not count.
     notes: Sequence[str] = ()
+
+    def __repr__(self) -> str:
+        return f"<Comparison: {self.summary}>"
+
+    def _repr_html_(self) -> str:
+        rows = [list(row.values()) for row in self.to_records()[:DISPLAYED_ROWS]]
+        return html_table(self.summary, FIELDS, rows, self.notes)
+
+    @property
+    def asked(self) -> int:
+        """How many queries were asked."""
+        return len(self.shares)
+
+    @property
+    def kept(self) -> float:
+        """The mean share of the ten hits that stayed, over the queries that had hits; 1 where none
+        had any, since nothing can be lost.
+        """
+        shares = [share for share in self.shares.values() if share is not None]
+        return fmean(shares) if shares else 1.0
 
     @property
     def changed(self) -> int:
@@ -102,8 +130,8 @@ class Comparison:
         """One sentence.
 
         >>> side = ComparedSide("b1", "2026-01-01", 12, None)
-        >>> Comparison(side, side, 4, 0.85, []).summary
-        '85.0% of the hits stayed; 0 of 4 queries changed.'
+        >>> Comparison(side, side, {"q1": 1.0, "q2": 0.5}, []).summary
+        '75.0% of the hits stayed; 0 of 2 queries changed.'
         """
         return (
             f"{self.kept:.1%} of the hits stayed; {self.changed:,} of "
@@ -119,6 +147,14 @@ class Comparison:
             return kept, -len(query.moves)
 
         return sorted(self.queries, key=lost)
+
+    def by_share(self) -> dict[str, int]:
+        """Return how many queries kept which share of their hits, the largest share first."""
+        counts = dict.fromkeys(SHARES, 0)
+        for share in self.shares.values():
+            if share is not None:
+                counts[SHARES[floor((1 - share) * (len(SHARES) - 1) + ROUNDING)]] += 1
+        return counts
 
     def to_dict(self) -> dict[str, Any]:
         """Return an object for JSON."""
@@ -138,6 +174,11 @@ class Comparison:
             for query in self.queries
             for move in query.moves
         ]
+
+    @property
+    def names(self) -> list[str]:
+        """The fields of `to_records`, also of one without rows."""
+        return list(FIELDS)
 
     def to_page(self) -> str:
         """Return a page of HTML that needs no network."""
@@ -173,28 +214,21 @@ def compare_sides(
     """Ask both sides all queries, and return what differs. Raises `QkvError`, which names the
     query that cannot be asked.
     """
-    shares: list[float] = []
+    shares: dict[str, float | None] = {}
     changed: list[ChangedQuery] = []
-    without_hits: list[str] = []
     for done, (id_, text) in enumerate(queries.items(), 1):
         answers = _asked(before, id_, text), _asked(after, id_, text)
-        kept = _kept(*answers)
-        if kept is None:
-            without_hits.append(id_)
-        else:
-            shares.append(kept)
+        shares[id_] = _kept(*answers)
         if answers[0].items != answers[1].items:
-            changed.append(ChangedQuery(id_, text, kept, moves(*answers)))
+            changed.append(ChangedQuery(id_, text, shares[id_], moves(*answers)))
         if progress is not None:
             progress("asking both sides", done, len(queries))
     return Comparison(
         before=ComparedSide.of(before),
         after=ComparedSide.of(after),
-        asked=len(queries),
-        # Where nothing was found before, nothing can be lost.
-        kept=fmean(shares) if shares else 1.0,
+        shares=shares,
         queries=changed,
-        notes=_notes(without_hits),
+        notes=_notes([id_ for id_, share in shares.items() if share is None]),
     )
 
 

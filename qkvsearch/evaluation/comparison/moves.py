@@ -122,9 +122,7 @@ def moves(before: Answer, after: Answer) -> list[Move]:
     """Return the items whose ranks differ: by their ranks after, then those that left the hits."""
     items = [*after.items, *(item for item in before.items if item not in after.hits)]
     return [
-        _Pair(item, before, after).move()
-        for item in items
-        if before.rank(item) != after.rank(item)
+        _Pair(item, before, after).move() for item in items if before.rank(item) != after.rank(item)
     ]
 
 
