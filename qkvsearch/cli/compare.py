@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -173,7 +172,7 @@ def _rows(query: ChangedQuery) -> list[list[Any]]:
         by_reason: dict[str, list[Move]] = {}
         for move in moves:
             by_reason.setdefault(move.by, []).append(move)
-        for reason, alike in by_reason.items():
+        for alike in by_reason.values():
             n_shown = MAX_ALIKE if len(alike) > MAX_ALIKE + 1 else len(alike)
             rows += [_row(move) for move in alike[:n_shown]]
             if n_more := len(alike) - n_shown:

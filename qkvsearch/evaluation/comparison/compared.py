@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import floor
+from math import ceil
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -153,7 +153,7 @@ class Comparison:
         counts = dict.fromkeys(SHARES, 0)
         for share in self.shares.values():
             if share is not None:
-                counts[SHARES[floor((1 - share) * (len(SHARES) - 1) + ROUNDING)]] += 1
+                counts[SHARES[ceil(10 * (1 - share) - ROUNDING)]] += 1
         return counts
 
     def to_dict(self) -> dict[str, Any]:

@@ -1,10 +1,11 @@
 """Why an item rose or fell between two answers to a query.
 
-An item ranks higher in one answer than in the other since some hits are above it only in the other.
-The reason tells what became of these. Where they left or joined the catalog, that is the reason.
-Where they are hits of both, scores are: an item's lead over them, its score minus their mean, is the
-sum of what each head adds for each word of the query. So is the change of the lead, and the largest
-part of it is the reason. What is subtracted from all items alike cancels out.
+An item ranks higher in one answer than in the other because some hits are above it only in the
+other. The reason tells what became of these hits. Some left or joined the catalog, or are hits in
+one answer only: then that is the reason. Otherwise it is the scores. The item's lead over the other
+hits is its score minus their mean. A lead is a sum, of what each head adds for each word of the
+query, and so is the change of a lead. The largest part of the change is the reason. What is
+subtracted from all items alike cancels out.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ class Wording(NamedTuple):
     conditions: str
     # Of an item that is a hit in one answer alone, whatever its score.
     average: str
-    # Of all items, where one answer has no hits: no word is known, nothing answers, no item is left.
+    # Of all items, where one answer has no hits: no word is known, nothing answers, none is left.
     no_word: str
     no_answer: str
     none_left: str
