@@ -63,7 +63,9 @@ def _side(name: str, side: ComparedSide) -> str:
 
 def _shares(comparison: Comparison) -> str:
     """Return a table of how many queries kept how many of their hits."""
-    counts = comparison.by_share()
+    counts = {share: n for share, n in comparison.by_share().items() if n}
+    if not counts:
+        return ""
     most = max(counts.values())
     rows = []
     for share, n in counts.items():

@@ -51,9 +51,7 @@ class Move:
     @property
     def rose(self) -> bool:
         """Whether the item ranks higher in the second answer."""
-        if self.before is None or self.after is None:
-            return self.before is None
-        return self.after < self.before
+        return _is_higher(self.after, self.before)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as JSON has them."""
@@ -64,6 +62,11 @@ class Move:
             "to": self.after,
             "by": self.by,
         }
+
+
+def _is_higher(rank: int | None, other: int | None) -> bool:
+    """Return whether one rank is higher than another; None is below all ranks."""
+    return rank is not None and (other is None or rank < other)
 
 
 class Wording(NamedTuple):
@@ -132,9 +135,8 @@ class _Pair:
 
     def __init__(self, item: str, before: Answer, after: Answer) -> None:
         self.item, self.before, self.after = item, before, after
-        ranks = before.rank(item), after.rank(item)
-        self.ranks = ranks
-        self.rises = ranks[1] is not None and (ranks[0] is None or ranks[1] < ranks[0])
+        self.ranks = before.rank(item), after.rank(item)
+        self.rises = _is_higher(after.rank(item), before.rank(item))
         self.wording = RISE if self.rises else FALL
         # The answer in which the item ranks higher, and the other.
         self.higher, self.lower = (after, before) if self.rises else (before, after)
@@ -142,7 +144,16 @@ class _Pair:
     def move(self) -> Move:
         """Return the ranks of the item with the reason."""
         hit = self.after.hits.get(self.item) or self.before.hits[self.item]
-        return Move(hit.id, hit.title, *self.ranks, *self._reason())
+        reason = self._reason()
+        return Move(
+            id=hit.id,
+            title=hit.title,
+            before=self.ranks[0],
+            after=self.ranks[1],
+            by=reason.text,
+            parts=reason.parts,
+            others=reason.others,
+        )
 
     def _reason(self) -> Reason:
         wording = self.wording
