@@ -796,14 +796,15 @@ class Engine:
 
         check(random_state=random_state)
         current = self.current_build.snapshot.name
-        after = after or current
+        if after is None:
+            after = current
         if before is None:
             has_heads = heads is not None or before_heads is not None
             before = current if has_heads else self.workspace.previous_build(current)
         with self._named_build(before) as earlier, self._named_build(after) as later:
             texts = queries_for(earlier, queries, random_state)
-            sides = Side(earlier, head_names(before_heads)), Side(later, head_names(heads))
-            return compare_sides(*sides, texts, progress)
+            before_side = Side(earlier, head_names(before_heads, "before_heads"))
+            return compare_sides(before_side, Side(later, head_names(heads)), texts, progress)
 
     @checked_arguments
     def evaluate_recommend(

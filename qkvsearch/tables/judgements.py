@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from qkvsearch._utils.limits import LINES
-from qkvsearch._utils.validation import check_names, check_path, displayed
+from qkvsearch._utils.validation import check_names, check_path, check_text, displayed
 from qkvsearch.errors import DataError, suggest
 from qkvsearch.tables.ids import id_text
 
@@ -114,8 +114,9 @@ def as_queries(queries: str | Path | Queries | Sequence[str]) -> Queries:
     numbered from 1. Raises `DataError`.
     """
     if isinstance(queries, Mapping):
-        texts = {id_text(query): text for query, text in queries.items()}
+        texts = {id_text(query): check_text("queries", text) for query, text in queries.items()}
     elif isinstance(queries, str | Path):
+        check_path("queries", queries)
         texts = read_texts(queries)
     else:
         texts = {str(n): text for n, text in enumerate(check_names("queries", queries), 1)}

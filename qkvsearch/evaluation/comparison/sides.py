@@ -19,7 +19,7 @@ from qkvsearch.rank.questions import SearchQuestion
 from qkvsearch.rank.ranking import Hit, Ranking
 from qkvsearch.rank.reasons import OVERALL, WordReasons, are_constant
 from qkvsearch.rank.search import search
-from qkvsearch.tables.ids import id_text
+from qkvsearch.tables.ids import Ids, id_text
 
 # The hits that are compared.
 DEPTH = 10
@@ -44,6 +44,11 @@ class Side:
     build: LoadedBuild
     heads: Sequence[str] | None = None
 
+    @cached_property
+    def ids(self) -> Ids:
+        """The ids of the items, read once."""
+        return self.build.catalog.ids("items")
+
     def answer(self, text: str) -> Answer:
         """Return the answer to a query. Raises `QkvError`."""
         return Answer(self, text)
@@ -56,7 +61,7 @@ class Answer:
     """
 
     def __init__(self, side: Side, text: str) -> None:
-        self.build = side.build
+        self.build, self._ids = side.build, side.ids
         question = SearchQuestion(query=text, k=DEPTH, heads=side.heads)
         self.ranking: Ranking = search(side.build, question)
         self.hits: dict[str, Hit] = {id_text(hit.id): hit for hit in self.ranking}
@@ -76,7 +81,7 @@ class Answer:
 
     def row(self, item: str) -> int:
         """Return the row of an item in the build, −1 if it is not in the catalog."""
-        return self.build.catalog.ids("items").find(item)
+        return self._ids.find(item)
 
     # --- what was understood ---
 
