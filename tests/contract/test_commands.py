@@ -58,7 +58,7 @@ CALLS = {
     "teach": ["teach", "--list"],
     "evaluate search": ["evaluate", "search", "--queries", "q.tsv", "--qrels", "qrels.txt"],
     "evaluate recommend": ["evaluate", "recommend"],
-    "compare": ["-w", "changed", "compare", "--queries", "q.tsv"],
+    "compare": ["compare", "--heads", "lexical", "--queries", "q.tsv"],
     "tune": ["-w", "tuned", "tune", "--trials", "1"],
     "info": ["info", "--verify"],
     "builds": ["-w", "changed", "builds"],
