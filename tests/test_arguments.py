@@ -52,6 +52,7 @@ QUESTIONS = {
     "records": (),
     "map": (),
     "evaluate_recommend": (),
+    "compare": (),
     "tune": (),
 }
 
@@ -124,6 +125,7 @@ WRONG = {
     "str | Iterable[str]": [None, 5, b"x", [None], [5], {"x": 1.0}, OBJECT],
     "str | Iterable[str] | None": [5, b"x", [None], [5], {"lexical": -1.0}, OBJECT],
     "str | Path | Queries": [None, 5, [], "a\0b"],
+    "str | Path | Queries | Sequence[str] | None": [5, [], [5], {}, {"q": 5}, "a\0b"],
     "str | Path | Judgements": [None, 5, [], {"a": 1}],
     "str | Path | Synonyms | None": [5, [], {"a": 1}, "a\0b"],
     "float | None": ["x", [], OBJECT],
@@ -160,6 +162,7 @@ FUNCTIONS = {
     "forget": {"user": "u001"},
     "evaluate_search": {"queries": QUERIES, "qrels": QRELS},
     "evaluate_recommend": {},
+    "compare": {"queries": QUERIES, "heads": "lexical"},
     "tune": {},
     "reset_tuning": {},
     "build": {"path": "new", "items": "none.csv"},

@@ -41,6 +41,7 @@ GROUPS = {
     },
     "Quality": {
         "evaluate": "evaluate",
+        "compare": "compare",
         "tune": "evaluate",
     },
     "Learn": {

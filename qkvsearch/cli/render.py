@@ -49,10 +49,16 @@ def document_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return _with_output(command, DOCUMENT_FORMATS, DOCUMENT_BY_SUFFIX)
 
 
+def page_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the same options to a command that can also write a page."""
+    return _with_output(command, (*FORMATS, "html"), {**BY_SUFFIX, ".html": "html"})
+
+
 def _with_output(
     command: Callable[..., Any], formats: Sequence[str], by_suffix: Mapping[str, str]
 ) -> Callable[..., Any]:
-    pages = ".html, .ipynb, " if "html" in formats else ""
+    documents = (suffix for suffix in (".html", ".ipynb") if suffix in by_suffix)
+    pages = "".join(f"{suffix}, " for suffix in documents)
 
     @click.option(
         "--format",

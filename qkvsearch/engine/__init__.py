@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from qkvsearch.engine.export_embeddings import ExportedEmbeddings
     from qkvsearch.engine.projection import ItemMap
     from qkvsearch.engine.rows import ItemRows, UserRows
+    from qkvsearch.evaluation.comparison.compared import Comparison
     from qkvsearch.evaluation.results import Evaluation
     from qkvsearch.evaluation.tuning import Trial, Tuning
     from qkvsearch.heads.stored_models import StoredModels
@@ -73,6 +74,17 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
+@contextmanager
+def _damage_explained(build: LoadedBuild) -> Iterator[None]:
+    """Say in an error what to do about damaged files of a build."""
+    try:
+        yield
+    except DamagedError as error:
+        from qkvsearch.engine.info import explain_damage
+
+        raise explain_damage(error, build.snapshot) from None
+
+
 def _parts_of_build(build: LoadedBuild, scores: Scores, position: int) -> Components:
     """Return the parts of an item's score. `build` stays open as long as somebody can ask."""
     return scores.parts(position)
@@ -86,7 +98,7 @@ class Engine:
     `encode`, `map`, `export_embeddings`; `items`, `users`, `show`, `history`, `records`, `info` and
     `builds` list what is stored. Changes: `record`, `record_many`, `undo_record`, `add`, `remove`,
     `learn`, `compact`, `rollback`, `forget`. Measurements: `evaluate_search`,
-    `evaluate_recommend`, `tune`, `reset_tuning`. Several threads may use an engine.
+    `evaluate_recommend`, `compare`, `tune`, `reset_tuning`. Several threads may use an engine.
 
     path: the folder of the workspace.
     follow: answer each question from the build that is current then.
@@ -152,12 +164,25 @@ class Engine:
     def _question(self) -> Iterator[LoadedBuild]:
         """Lend a build to one question. An error says what to do about damaged files."""
         build = self.current_build
-        try:
+        with _damage_explained(build):
             yield build
-        except DamagedError as error:
-            from qkvsearch.engine.info import explain_damage
 
-            raise explain_damage(error, build.snapshot) from None
+    @contextmanager
+    def _named_build(self, name: str) -> Iterator[LoadedBuild]:
+        """Lend the build of this name, which is closed afterwards unless it is the current one.
+        Raises `WorkspaceError`.
+        """
+        build = self.current_build
+        if name == build.snapshot.name:
+            with _damage_explained(build):
+                yield build
+            return
+        build = LoadedBuild.open(self.workspace, name)
+        try:
+            with _damage_explained(build):
+                yield build
+        finally:
+            build.close()
 
     def __enter__(self) -> Self:
         return self
@@ -759,6 +784,45 @@ class Engine:
             return search(build, SearchQuestion(query=query, k=k, heads=heads))
 
         return evaluate_heads(ask, queries, qrels, names, build.catalog.ids("items"), progress)
+
+    @checked_arguments
+    def compare(
+        self,
+        before: str | None = None,
+        after: str | None = None,
+        *,
+        queries: str | Path | Queries | Sequence[str] | None = None,
+        heads: str | Iterable[str] | None = None,
+        before_heads: str | Iterable[str] | None = None,
+        random_state: int = 0,
+        progress: Progress | None = None,
+    ) -> Comparison:
+        """Compare the ten hits of queries in two builds: how many stayed, which queries have other
+        hits, and which items rose and fell by which reason. Nothing is changed.
+
+        before, after: builds, as `builds` lists them. By default `after` is the current build, and
+            `before` the one before it, or the current one where only heads differ.
+        queries: a file, with a text or id<TAB>text in each line; or texts, by id or in a list. By
+            default queries are made of the catalog of `before`, by `random_state`.
+        heads: the heads by which `after` answers, as in `search`; before_heads: those of `before`.
+
+        The notes describe what is left out. Raises `QkvError` for what cannot be used, and
+        `WorkspaceError` for an unknown build.
+        """
+        from qkvsearch.evaluation.comparison.compared import compare_sides, queries_for
+        from qkvsearch.evaluation.comparison.sides import Side
+
+        check(random_state=random_state)
+        current = self.current_build.snapshot.name
+        if after is None:
+            after = current
+        if before is None:
+            has_heads = heads is not None or before_heads is not None
+            before = current if has_heads else self.workspace.previous_build(current)
+        with self._named_build(before) as earlier, self._named_build(after) as later:
+            texts = queries_for(earlier, queries, random_state)
+            before_side = Side(earlier, head_names(before_heads, "before_heads"))
+            return compare_sides(before_side, Side(later, head_names(heads)), texts, progress)
 
     @checked_arguments
     def evaluate_recommend(

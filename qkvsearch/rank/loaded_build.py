@@ -51,9 +51,11 @@ class LoadedBuild:
     files: OpenFiles
 
     @classmethod
-    def open(cls, workspace: Workspace) -> Self:
-        """Open the current build of a workspace. Raises `WorkspaceError` and `DamagedError`."""
-        snapshot = workspace.open()
+    def open(cls, workspace: Workspace, name: str | None = None) -> Self:
+        """Open a build of a workspace, by default the current one. Raises `WorkspaceError` and
+        `DamagedError`.
+        """
+        snapshot = workspace.open() if name is None else workspace.open_build(name)
         files = OpenFiles(snapshot)
         catalog = snapshot.catalog
         models = StoredModels(snapshot)

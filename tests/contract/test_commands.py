@@ -58,6 +58,7 @@ CALLS = {
     "teach": ["teach", "--list"],
     "evaluate search": ["evaluate", "search", "--queries", "q.tsv", "--qrels", "qrels.txt"],
     "evaluate recommend": ["evaluate", "recommend"],
+    "compare": ["compare", "--heads", "lexical", "--queries", "q.tsv"],
     "tune": ["-w", "tuned", "tune", "--trials", "1"],
     "info": ["info", "--verify"],
     "builds": ["-w", "changed", "builds"],
@@ -91,6 +92,7 @@ NEAR = [
     (["search", "apple", "--heads", "lexcial"], "did you mean lexical"),
     (["search", "apple", "--where", "mde > 3"], "did you mean made"),
     (["evaluate", "search", "--queries", "q.tsv", "--qrels", "wrong.txt"], "did you mean q1"),
+    (["compare", "--queries", "q.tsv", "--heads", "lexcial"], "did you mean lexical"),
     (["encode", "apple", "--head", "contrastiv"], "did you mean contrastive"),
     (["export", "embeddings", "--to", "x.npz", "--head", "contrastiv"], "mean contrastive"),
     (["data", "fetch", "ml-lm"], "did you mean ml-1m"),
@@ -184,7 +186,9 @@ class TestEveryListing:
         texts = {form: qkv(*CALLS[name], "--format", form).stdout for form in FORMATS}
         found = json.loads(without_batches(texts["json"]))
         rows = [json.loads(line) for line in without_batches(texts["jsonl"]).splitlines()]
-        if name.startswith(("evaluate", "tune")):  # one object; others have a row a system
+        if name.startswith(
+            ("evaluate", "compare", "tune")
+        ):  # one object; others have a row a system
             assert isinstance(found, dict)
         elif name == "show":
             assert [found] == rows
