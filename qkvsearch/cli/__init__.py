@@ -41,7 +41,7 @@ GROUPS = {
     },
     "Quality": {
         "evaluate": "evaluate",
-        "tune": "evaluate",
+        "tune": "tune",
     },
     "Learn": {
         "demo": "demo",
