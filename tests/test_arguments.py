@@ -53,6 +53,7 @@ QUESTIONS = {
     "map": (),
     "evaluate_recommend": (),
     "tune": (),
+    "tune_search": (),
 }
 
 
@@ -161,6 +162,7 @@ FUNCTIONS = {
     "evaluate_search": {"queries": QUERIES, "qrels": QRELS},
     "evaluate_recommend": {},
     "tune": {},
+    "tune_search": {},
     "reset_tuning": {},
     "build": {"path": "new", "items": "none.csv"},
     "open": {"path": "none"},

@@ -138,9 +138,7 @@ def _conclusion(result: Tuning) -> str:
 @question_option("minutes", help="The time limit.  [default: 5]")
 @seed_option
 @click.option("--queries", type=FILE, help="Judged queries, too: lines of id<TAB>text.")
-@click.option(
-    "--qrels", type=FILE, help="Their correct answers, as for evaluate search."
-)
+@click.option("--qrels", type=FILE, help="Their correct answers, as for evaluate search.")
 @wait_option
 @output_options
 def search(queries: Path | None, qrels: Path | None, output: Output, **options: Any) -> None:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -16,12 +16,14 @@ from qkvsearch._utils.validation import random_seed
 from qkvsearch.errors import quantity
 from qkvsearch.evaluation.metrics import interval, ndcg, reciprocal_rank, resampled_means
 from qkvsearch.evaluation.search_parts import COLUMNS, PARTS, Parts
+from qkvsearch.evaluation.tuning_queries import Query, TuningQueries, tuning_queries
 from qkvsearch.heads.dense_keys import DenseKeys
 from qkvsearch.heads.search_settings import SearchSettings
 from qkvsearch.learn.tuned_search import MadeKeys, encoded_columns
 from qkvsearch.rank.loaded_build import LoadedBuild
 from qkvsearch.rank.questions import SearchQuestion
 from qkvsearch.rank.search import search
+from qkvsearch.tables.judgements import Judgements, Queries, check_queries
 from qkvsearch.text.text_encoder import EncodedItems
 
 # How many hits count.
@@ -41,16 +43,6 @@ COLUMNS_SHARE = 0.4
 RESERVE_FACTOR = 1.5
 # A step is taken if it is better by more than so many standard errors.
 MIN_ERRORS = 1.0
-
-
-class Query(NamedTuple):
-    """A query with its answers."""
-
-    # A kind of made queries, or "judged".
-    kind: str
-    text: str
-    # The grades of the items that answer it, by their rows.
-    answers: Mapping[int, int]
 
 
 @dataclass(frozen=True)
@@ -152,12 +144,43 @@ class SearchTuning:
 
 def tune_search(
     build: LoadedBuild,
-    queries: Sequence[Query],
-    carried: Mapping[str, frozenset[str]],
+    judged: tuple[Queries, Judgements] | None = None,
     *,
-    metric: str = "mrr@10",
     minutes: float | None = None,
     random_state: Any = 0,
+    callback: Callable[[list[SearchTrial]], None] | None = None,
+    progress: Progress | None = None,
+) -> SearchTuning:
+    """Search for settings by the queries that a catalog makes of itself, and by `judged` ones.
+
+    The metric is MRR@10, or with judged queries nDCG@10. Other arguments are as in
+    `tune_by_queries`. minutes: the time limit, in which the queries are made, too. Raises
+    `DataError` where a judgement names a query that does not exist.
+    """
+    deadline = math.inf if minutes is None else time.monotonic() + 60 * minutes
+    seed = random_seed(random_state)
+    if judged is not None:
+        check_queries(judged[1], judged[0])
+    (progress or silent)("making queries", 0, 1)
+    asked = tuning_queries(build, seed, judged)
+    return tune_by_queries(
+        build,
+        asked,
+        metric="mrr@10" if judged is None else "ndcg@10",
+        deadline=deadline,
+        seed=seed,
+        callback=callback,
+        progress=progress,
+    )
+
+
+def tune_by_queries(
+    build: LoadedBuild,
+    asked: TuningQueries,
+    *,
+    metric: str = "mrr@10",
+    deadline: float = math.inf,
+    seed: int = 0,
     callback: Callable[[list[SearchTrial]], None] | None = None,
     progress: Progress | None = None,
 ) -> SearchTuning:
@@ -169,22 +192,20 @@ def tune_search(
     is compared with the settings in use on the held-out half, once, by the kinds that tell about
     everything that was changed. The queries are asked as `search` asks them.
 
-    carried: for each kind, the parts that it tells about. metric: "mrr@10" or "ndcg@10". minutes:
-    the time limit. Without it the result depends on `random_state` alone. callback: called with all
-    trials after each.
+    metric: "mrr@10" or "ndcg@10". deadline: by `time.monotonic`. Without it the result depends on
+    `seed` alone. callback: called with all trials after each.
     """
-    deadline = math.inf if minutes is None else time.monotonic() + 60 * minutes
-    seed = random_seed(random_state)
-    asked = [query for query in queries if carried.get(query.kind)]
-    found_on, held_out = _halves(asked, np.random.default_rng(seed))
+    carried = asked.carried
+    queries = [query for query in asked.queries if carried.get(query.kind)]
+    found_on, held_out = _halves(queries, np.random.default_rng(seed))
     if min(len(found_on), len(held_out)) < MIN_QUERIES:
-        return _too_few(metric, build.models.search_settings, len(asked))
+        return _too_few(metric, build.models.search_settings, len(queries))
     asking = _Asking(build, metric, deadline, progress or silent)
     n_each = asking.affordable(found_on)
     found_on, held_out = found_on[:n_each], held_out[:n_each]
     steps = _Steps(asking, found_on, carried, deadline, callback)
     best = steps.best()
-    return _judged(steps, best, held_out, seed, len(asked))
+    return _judged(steps, best, held_out, seed, len(queries))
 
 
 def _halves(queries: Sequence[Query], rng: np.random.Generator) -> tuple[list[Query], list[Query]]:
@@ -252,9 +273,12 @@ class _Asking:
         return figures
 
     def _figure(self, build: LoadedBuild, query: Query) -> float:
-        ranking = search(build.for_question(), SearchQuestion(query=query.text, k=K))
+        # One more, since a ranking may be read without an item.
+        question = SearchQuestion(query=query.text, k=K + 1)
+        ranked = search(build.for_question(), question).positions.tolist()
+        ranked = [row for row in ranked if row != query.without]
         measure = ndcg if self.metric.startswith("ndcg") else reciprocal_rank
-        return measure(list(ranking.positions), query.answers, K)
+        return measure(ranked, query.answers, K)
 
     def _search_keys(self, settings: SearchSettings) -> dict[str, DenseKeys]:
         keys = self.keys(settings)

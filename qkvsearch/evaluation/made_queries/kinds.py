@@ -2,15 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import islice
+from zlib import crc32
 
 import numpy as np
 
-from qkvsearch.evaluation.made_queries.query_kind import MadeQuery, QueryKind, Source
+from qkvsearch.evaluation.made_queries.alike_by_sentence import AlikeBySentence
+from qkvsearch.evaluation.made_queries.alike_by_title import AlikeByTitle
+from qkvsearch.evaluation.made_queries.description import Description
+from qkvsearch.evaluation.made_queries.query_kind import HEADS, MadeQuery, QueryKind
+from qkvsearch.evaluation.made_queries.source import Source
 from qkvsearch.evaluation.made_queries.title_beginning import TitleBeginning
+from qkvsearch.evaluation.made_queries.title_synonym import TitleSynonym
+from qkvsearch.evaluation.made_queries.title_typo import TitleTypo
+from qkvsearch.evaluation.made_queries.title_word_left_out import TitleWordLeftOut
+from qkvsearch.evaluation.made_queries.title_words_swapped import TitleWordsSwapped
+from qkvsearch.evaluation.made_queries.value_and_word import ValueAndWord
 from qkvsearch.rank.loaded_build import LoadedBuild
 
-KINDS: list[QueryKind] = [TitleBeginning()]
+KINDS: list[QueryKind] = [
+    Description(),
+    TitleBeginning(),
+    TitleTypo(),
+    TitleWordLeftOut(),
+    TitleWordsSwapped(),
+    TitleSynonym(),
+    ValueAndWord(),
+    AlikeByTitle(),
+    AlikeBySentence(),
+]
+KINDS_BY_NAME: Mapping[str, QueryKind] = {kind.name: kind for kind in KINDS}
 
 # So many queries of each kind.
 MAX_QUERIES = 150
@@ -22,8 +44,20 @@ def make_queries(
     """Return queries of all kinds that a build allows; the same ones for the same random state."""
     source = Source(build)
     queries: list[MadeQuery] = []
-    for number, kind in enumerate(KINDS):
-        # A kind of its own has its own numbers, so that a new kind does not change the others.
-        rng = np.random.default_rng([random_state, number])
+    for kind in KINDS:
+        # A kind has its own random numbers, so that a new kind does not change the others.
+        rng = np.random.default_rng([random_state, crc32(kind.name.encode())])
         queries += islice(kind.make(source, rng), per_kind)
     return queries
+
+
+def kinds_that_count(queries: list[MadeQuery], source: Source) -> list[str]:
+    """Return the names of the kinds over which a report averages, in the order of `KINDS`.
+
+    These are the kinds whose order of heads agrees with people's on catalogs like this one. Where
+    the catalog allows none of these, they are all kinds.
+    """
+    present = {query.kind for query in queries}
+    kinds = [kind for kind in KINDS if kind.name in present]
+    with_heads = [kind.name for kind in kinds if HEADS in kind.carries(source)]
+    return with_heads or [kind.name for kind in kinds]

@@ -4,44 +4,39 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from qkvsearch._utils.caching import cached_property
-from qkvsearch.rank.loaded_build import LoadedBuild
-from qkvsearch.text.analysis import Analyzer
+from qkvsearch.evaluation.made_queries.source import Source
+
+# What a kind of queries can compare: weights of heads and columns and encoders; corrections of
+# misspelled words; what is found by a column; synonyms and families of words.
+HEADS, SPELLING, COLUMNS, SYNONYMS = "heads", "spelling", "columns", "synonyms"
 
 
 class MadeQuery(NamedTuple):
-    """A query with the item that answers it."""
+    """A query with the item that answers it.
+
+    >>> MadeQuery("title_beginning", "the red", 3).answers
+    (3,)
+    """
 
     # The name of its kind.
     kind: str
     text: str
     # The row of the item.
     item: int
-
-
-@dataclass(frozen=True)
-class Source:
-    """A catalog of which queries are made."""
-
-    build: LoadedBuild
+    # The rows of all items that answer it equally well, in order; empty for the item alone.
+    equal: tuple[int, ...] = ()
+    # The row of the item that it was made of, where that is not looked for: it would always be
+    # first. A ranking is read without it.
+    made_of: int | None = None
 
     @property
-    def n_items(self) -> int:
-        return self.build.n_items
-
-    @property
-    def analyzer(self) -> Analyzer:
-        return self.build.models.analyzer
-
-    @cached_property
-    def titles(self) -> list[str]:
-        """The title of each item."""
-        return self.build.catalog.names(np.arange(self.n_items))[1]
+    def answers(self) -> tuple[int, ...]:
+        """The rows of all items that answer it, in order."""
+        return self.equal or (self.item,)
 
 
 class QueryKind(ABC):
@@ -50,6 +45,8 @@ class QueryKind(ABC):
     # Its name in reports, and what it does, for people.
     name: ClassVar[str]
     description: ClassVar[str]
+    # What its queries do in the first sentence of a report: "8 of 10 <claim> first."
+    claim: ClassVar[str]
 
     @abstractmethod
     def make(self, source: Source, rng: np.random.Generator) -> Iterator[MadeQuery]:
@@ -57,3 +54,15 @@ class QueryKind(ABC):
 
         The caller takes as many as it needs.
         """
+
+    @abstractmethod
+    def carries(self, source: Source) -> frozenset[str]:
+        """Return what the queries can compare in a catalog like this one.
+
+        "heads" only where the order of heads by such queries agreed with people's judgements
+        (`made_queries.py` among the benchmarks).
+        """
+
+    def carries_heads(self, source: Source) -> bool:
+        """Return whether weights of heads and columns may be compared by these queries."""
+        return HEADS in self.carries(source)

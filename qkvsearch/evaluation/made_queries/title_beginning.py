@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
-from qkvsearch.evaluation.made_queries.query_kind import MadeQuery, QueryKind, Source
+from qkvsearch.evaluation.made_queries.query_kind import HEADS
+from qkvsearch.evaluation.made_queries.source import Source
+from qkvsearch.evaluation.made_queries.title_words import Changed, TitleKind
+from qkvsearch.text.analysis import HAS_CJK
 
 # A half of a shorter title could be any item's.
-MIN_WORDS = 4
+MIN_WORDS, MIN_CHARACTERS = 4, 4
 
 
-class TitleBeginning(QueryKind):
+class TitleBeginning(TitleKind):
     name = "title_beginning"
     description = "the first half of a title"
+    claim = "beginnings of titles find their item"
 
-    def make(self, source: Source, rng: np.random.Generator) -> Iterator[MadeQuery]:
-        for item in rng.permutation(source.n_items).tolist():
-            words = source.titles[item].split()
-            if len(words) >= MIN_WORDS:
-                yield MadeQuery(self.name, " ".join(words[: len(words) // 2]), item)
+    def changed(self, title: str, source: Source, rng: np.random.Generator) -> Changed | None:
+        words = title.split()
+        if len(words) >= MIN_WORDS:
+            beginning = " ".join(words[: len(words) // 2])
+        elif HAS_CJK(title) and len(title) >= MIN_CHARACTERS:
+            # Chinese and Japanese have no spaces between words.
+            beginning = title[: len(title) // 2].strip()
+        else:
+            return None
+        return Changed(beginning, beginning)
+
+    def carries(self, source: Source) -> frozenset[str]:
+        return frozenset() if source.is_long else frozenset([HEADS])

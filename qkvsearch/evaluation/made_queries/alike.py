@@ -1,0 +1,59 @@
+"""Items that are alike, by two witnesses: the words of their whole texts, and a table of meanings.
+
+A query made of one item is then answered by those that are alike, as people who judge by topic do.
+Each witness flatters the head that looks at the same, words or the static table; that both agree
+favours neither.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from qkvsearch.evaluation.made_queries.source import Source
+from qkvsearch.evaluation.made_queries.static_table import static_table
+from qkvsearch.scores.topk import top_k
+
+# An item is alike if it is among so many by each witness; by the only one, where the table is not
+# installed, among fewer.
+N_ALIKE, N_BY_WORDS_ALONE = 5, 3
+# So many of the nearest by words are compared by meaning.
+N_COMPARED = 30
+# In a smaller catalog the nearest item need not be alike.
+MIN_ITEMS = 100
+
+
+@dataclass(frozen=True)
+class Alike:
+    """Which items are like another one."""
+
+    source: Source
+
+    def to(self, item: int, text: str) -> tuple[int, ...]:
+        """Return the items that are like an item with this text, in order; the item is not one."""
+        near = self._near_by_words(item, text)
+        table = static_table()
+        if table is None:
+            return tuple(sorted(near[:N_BY_WORDS_ALONE].tolist()))
+        texts = ["\n".join(row) for row in self.source.texts(near, self.source.text_columns)]
+        if not texts:
+            return ()
+        cosines = self._encode(texts) @ self._encode([text])[0]
+        by_meaning = near[np.argsort(-cosines, kind="stable")[:N_ALIKE]]
+        return tuple(sorted(np.intersect1d(near[:N_ALIKE], by_meaning).tolist()))
+
+    def _near_by_words(self, item: int, text: str) -> np.ndarray:
+        """Return the items with the most of a text's words by BM25, the nearest first."""
+        tokens = {token.term: token for token in self.source.analyzer.query_tokens(text)}
+        scores = self.source.build.models.lexical_keys.head(list(tokens.values()))
+        if scores is None:
+            return np.zeros(0, np.int64)
+        by_words = scores.scores.astype(np.float64)
+        by_words[item] = -np.inf
+        return np.array([row for row in top_k(by_words, N_COMPARED) if by_words[row] > 0], np.int64)
+
+    def _encode(self, texts: list[str]) -> np.ndarray:
+        table = static_table()
+        assert table is not None
+        return np.asarray(table.encode_many(texts))
