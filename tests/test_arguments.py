@@ -54,6 +54,7 @@ QUESTIONS = {
     "evaluate_recommend": (),
     "compare": (),
     "tune": (),
+    "tune_search": (),
 }
 
 
@@ -164,6 +165,7 @@ FUNCTIONS = {
     "evaluate_recommend": {},
     "compare": {"queries": QUERIES, "heads": "lexical"},
     "tune": {},
+    "tune_search": {},
     "reset_tuning": {},
     "build": {"path": "new", "items": "none.csv"},
     "open": {"path": "none"},

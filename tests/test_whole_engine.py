@@ -129,7 +129,6 @@ def test_what_needs_a_log_says_so_without_one(things, tmp_path):
     for question in (
         things.evaluate_recommend,
         things.tune,
-        things.reset_tuning,
         lambda: things.recommend(likes=["Why do cats purr?"], damping=1),
         lambda: things.recommend_all(tmp_path / "all.csv"),
     ):

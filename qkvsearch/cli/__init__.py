@@ -42,7 +42,7 @@ GROUPS = {
     "Quality": {
         "evaluate": "evaluate",
         "compare": "compare",
-        "tune": "evaluate",
+        "tune": "tune",
     },
     "Learn": {
         "demo": "demo",

@@ -1,4 +1,4 @@
-"""Evaluation: `qkvsearch evaluate` measures answers, and `tune` finds better settings."""
+"""Evaluation: `qkvsearch evaluate` measures answers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,6 @@ from qkvsearch.errors import QkvError, quantity
 
 if TYPE_CHECKING:
     from qkvsearch.evaluation.results import Evaluation
-    from qkvsearch.evaluation.tuning import Trial, Tuning
 
 FILE = click.Path(path_type=Path)
 # At most this many columns of metrics fit into 80 characters.
@@ -32,7 +31,7 @@ MAX_COLUMNS = 6
 TEXT_WIDTH = 80
 
 
-def _protocol_option(text: str) -> Decorator:
+def protocol_option(text: str) -> Decorator:
     return click.option(
         "--protocol",
         type=click.Choice(["random", "leave-last-out", "time", "strong"]),
@@ -145,7 +144,7 @@ def _search_by_made_queries(
 
 
 @evaluate.command()
-@_protocol_option(
+@protocol_option(
     "What to hold out: a fifth of each user's interactions, each user's last one, the last fifth "
     "of all, or a part of those of users who are excluded from training."
 )
@@ -217,10 +216,10 @@ def _recommend_tables(result: Evaluation) -> str:
         _system_table(result, names[start : start + MAX_COLUMNS])
         for start in range(0, len(names), MAX_COLUMNS)
     ]
-    return "\n".join([*tables, *map(_filled, sentences)])
+    return "\n".join([*tables, *map(filled, sentences)])
 
 
-def _filled(sentence: str) -> str:
+def filled(sentence: str) -> str:
     """Wrap a sentence in lines that people can read and the window has room for."""
     return fill(sentence, min(TEXT_WIDTH, terminal_width()), break_on_hyphens=False)
 
@@ -251,82 +250,3 @@ def _spread(result: Evaluation, name: str) -> str:
         return ""
     low, high = result.intervals[name]
     return f"±{(high - low) / 2:.4f} "
-
-
-@command(short_help="Find settings that suit your log.")
-@_protocol_option("What to hold out for the evaluation, as in evaluate recommend.")
-@k_option
-@question_option("minutes", help="The time limit.  [default: 5; none with --trials]")
-@question_option("trials", help="How many random settings to try.  [default: 27]")
-@seed_option
-@click.option("--reset", is_flag=True, help="Go back to the default settings, without a search.")
-@wait_option
-@output_options
-def tune(reset: bool, output: Output, **options: Any) -> None:
-    """Search for settings of the recommender that suit the workspace's log.
-
-    The settings are those of both heads, which are judged together: first the number of neighbours
-    and their penalty, then the embeddings. Random settings of these learn for a few iterations, the
-    better ones for more (successive halving). They are evaluated by nDCG at k on a validation part
-    of the log, like the default settings and those in use. The best settings, the default ones and
-    those in use are then learned as by a build, with the shares of the heads, and evaluated once on
-    a test part that the search has not seen. Unless the best are in use already or worse on the
-    test part, preferences are learned with them from the whole log, and the workspace uses them.
-    Until then nothing changes, and Ctrl-C leaves no trace.
-
-    \b
-    Examples:
-      qkvsearch -w films tune --minutes 10
-      qkvsearch -w films tune --protocol time --trials 27
-      qkvsearch -w films tune --reset
-    """
-    run = settings()
-    engine = run.open_writable()
-    if reset:
-        with run.progress() as progress:
-            engine.reset_tuning(progress=progress)
-        run.message(f"{engine.workspace.path}: preferences learned with the default settings.")
-        return
-    result = engine.tune(**options, callback=lambda trials: run.message(_line(trials[-1])))
-    run.notes(result.notes)
-    output.write_one(result.to_dict(), result.to_records(), lambda: _tuning_table(result))
-
-
-def _line(trial: Trial) -> str:
-    return (
-        f"{trial.name}: {trial.figure:.4f} after {trial.share:.0%} of the iterations "
-        f"({trial.seconds:.1f} s) {_settings_text(trial.settings)}".rstrip()
-    )
-
-
-def _settings_text(values: dict[str, Any]) -> str:
-    return ", ".join(f"{name} {value:g}" for name, value in values.items())
-
-
-def _tuning_table(result: Tuning) -> str:
-    """Return the figures of the default settings, those in use and the best, and a conclusion."""
-    columns = [(result.metric, "left"), ("validation", "right"), ("test", "right")]
-    rows = [
-        [row["system"].replace("_", " "), f"{row['validation']:.4f}", f"{row['test']:.4f}"]
-        for row in result.to_records()
-    ]
-    return f"{to_table(columns, rows)}{_conclusion(result)}\n"
-
-
-def _conclusion(result: Tuning) -> str:
-    compared = "those in use" if result.in_use else "the default ones"
-    if result.settings == result.in_use:
-        return _filled(f"No settings were better than {compared}: nothing is changed.")
-    low, high = result.interval
-    by_chance = ", which could be chance" if low <= 0 <= high else ""
-    difference = f"On the test part {result.difference:+.4f} compared with {compared}{by_chance}"
-    interval = f"(95% interval {low:+.4f} to {high:+.4f})"
-    if not result.worthwhile:
-        sentences = [difference, f"{interval}: worse, so nothing is changed."]
-    elif not result.settings:
-        sentences = [difference, f"{interval}.", "Now in use: the default settings"]
-    else:
-        in_use = f"Now in use: {_settings_text(result.settings)}"
-        back = "Back to the default ones: qkvsearch tune --reset"
-        sentences = [difference, f"{interval}.", in_use, back]
-    return "\n".join(map(_filled, sentences))

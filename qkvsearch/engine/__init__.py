@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from qkvsearch.engine.rows import ItemRows, UserRows
     from qkvsearch.evaluation.comparison.compared import Comparison
     from qkvsearch.evaluation.results import Evaluation
+    from qkvsearch.evaluation.search_tuning import SearchTuning
     from qkvsearch.evaluation.tuning import Trial, Tuning
     from qkvsearch.heads.stored_models import StoredModels
     from qkvsearch.learn.add import Revision
@@ -98,7 +99,8 @@ class Engine:
     `encode`, `map`, `export_embeddings`; `items`, `users`, `show`, `history`, `records`, `info` and
     `builds` list what is stored. Changes: `record`, `record_many`, `undo_record`, `add`, `remove`,
     `learn`, `compact`, `rollback`, `forget`. Measurements: `evaluate_search`,
-    `evaluate_recommend`, `compare`, `tune`, `reset_tuning`. Several threads may use an engine.
+    `evaluate_recommend`, `compare`, `tune`, `tune_search`, `reset_tuning`. Several threads may
+    use an engine.
 
     path: the folder of the workspace.
     follow: answer each question from the build that is current then.
@@ -912,19 +914,60 @@ class Engine:
         )
         if tuning.worthwhile:
             fact = {"protocol": protocol, "seed": random_state, "settings": tuning.settings}
-            self._learn_preferences(fact if tuning.settings else None, progress)
+            from qkvsearch.learn.learn_again import learn_preferences
+
+            self._changed(learn_preferences, fact if tuning.settings else None, progress)
         return tuning
 
     @checked_arguments
-    def reset_tuning(self, *, progress: Progress | None = None) -> None:
-        """Return to the default settings. Raises `WorkspaceError`."""
-        self._learn_preferences(None, progress)
+    def tune_search(
+        self,
+        *,
+        minutes: float | None = None,
+        random_state: int = 0,
+        queries: str | Path | Queries | None = None,
+        qrels: str | Path | Judgements | None = None,
+        progress: Progress | None = None,
+    ) -> SearchTuning:
+        """Search for settings of searches by queries that the catalog makes of itself. If they are
+        better than those in use by more than chance, use them.
 
-    def _learn_preferences(self, tuned: dict[str, Any] | None, progress: Progress | None) -> None:
-        """Learn from the whole log, with tuned or the default settings."""
-        from qkvsearch.learn.learn_again import learn_preferences
+        The settings are the weights of heads and of text columns, the second pass, and words of the
+        same family. minutes: the time limit, by default 5. queries, qrels: judged queries, as in
+        `evaluate_search`, which are asked beside the made ones. Raises `QkvError`.
+        """
+        from qkvsearch.evaluation.search_tuning import tune_search
+        from qkvsearch.heads.search_settings import SearchSettings
+        from qkvsearch.learn.tuned_search import use_in_search
+        from qkvsearch.tables.judgements import judged_by
 
-        self._changed(learn_preferences, tuned, progress)
+        check(minutes=minutes, random_state=random_state)
+        if (queries is None) != (qrels is None):
+            raise QkvError("`queries` and `qrels` go together: give both, or none")
+        judged = None
+        if queries is not None and qrels is not None:
+            judged = judged_by(queries, qrels)
+        tuning = tune_search(
+            self.current_build,
+            judged,
+            minutes=MINUTES if minutes is None else minutes,
+            random_state=random_state,
+            progress=progress,
+        )
+        if tuning.worthwhile:
+            settings = SearchSettings(**tuning.settings)
+            self._changed(use_in_search, settings, random_state, tuning.keys, progress)
+        return tuning
+
+    @checked_arguments
+    def reset_tuning(self, *, progress: Progress | None = None) -> list[str]:
+        """Return to the default settings of recommendations and searches.
+
+        Return which of them had others. Raises `WorkspaceError`.
+        """
+        from qkvsearch.learn.learn_again import reset_tuning
+
+        return self._changed(reset_tuning, progress)
 
 
 @checked_arguments

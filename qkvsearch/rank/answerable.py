@@ -157,7 +157,7 @@ def matches(
         return is_match
     head = judging_head(models)
     threshold = models.answerability.match_level(head, letters_of(tokens))
-    return is_match | models.dense_keys(head).above(vectors, threshold)
+    return is_match | models.search_keys(head).above(vectors, threshold)
 
 
 def judging_head(models: StoredModels) -> str:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from qkvsearch.cli.evaluate import _tuning_table
+from qkvsearch.cli.tune import _tuning_table
 from qkvsearch.engine import Engine
 from qkvsearch.evaluation import tuning
 from qkvsearch.evaluation.tuning import Tuning

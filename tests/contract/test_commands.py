@@ -30,6 +30,8 @@ def leaves(command, *path):
     if not isinstance(command, click.Group):
         return {" ".join(path): command}
     found = {}
+    if command.invoke_without_command:  # `tune` does something by itself, too
+        found[" ".join(path)] = command
     for name in command.list_commands(CONTEXT):
         found |= leaves(command.get_command(CONTEXT, name), *path, name)
     return found
@@ -60,6 +62,7 @@ CALLS = {
     "evaluate recommend": ["evaluate", "recommend"],
     "compare": ["compare", "--heads", "lexical", "--queries", "q.tsv"],
     "tune": ["-w", "tuned", "tune", "--trials", "1"],
+    "tune search": ["-w", "tuned", "tune", "search", "--minutes", "0.05"],
     "info": ["info", "--verify"],
     "builds": ["-w", "changed", "builds"],
     "rollback": ["-w", "changed", "rollback"],
@@ -154,7 +157,7 @@ class TestEveryHelp:
 
 def with_slow_ones(names):
     """Tuning takes a second or two a call."""
-    return [pytest.param(n, marks=pytest.mark.slow) if n == "tune" else n for n in names]
+    return [pytest.param(n, marks=pytest.mark.slow) if n.startswith("tune") else n for n in names]
 
 
 @pytest.mark.parametrize("name", with_slow_ones(CALLS))
@@ -356,7 +359,9 @@ def test_a_build_on_a_colour_terminal_shows_its_tables_and_no_escapes(logged):
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo-terminals to ask")
 @pytest.mark.parametrize(("columns", "environment"), TERMINALS)
 def test_every_command_leaves_a_tidy_terminal(logged, columns, environment):
-    calls = {name: call for name, call in (CALLS | MORE_CALLS).items() if name != "tune"}
+    calls = {
+        name: call for name, call in (CALLS | MORE_CALLS).items() if not name.startswith("tune")
+    }
     for name, text in shown_on_a_terminal(calls, columns, **environment).items():
         lines = check_screen(name, text)
         # What `demo` prints before each command is to be copied; `model list` shows a path.
