@@ -11,9 +11,7 @@ import click
 from qkvsearch.cli.context import (
     CommandContext,
     Decorator,
-    command,
     settings,
-    wait_option,
 )
 from qkvsearch.cli.hits import question_option
 from qkvsearch.cli.plot_option import plot_option, require_plot, write_plot

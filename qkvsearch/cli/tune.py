@@ -17,7 +17,7 @@ from qkvsearch.cli.text_table import to_table
 from qkvsearch.errors import listed_names
 
 if TYPE_CHECKING:
-    from qkvsearch.evaluation.search_tuning import SearchTrial, SearchTuning
+    from qkvsearch.evaluation.search_tuning import SearchTuning
     from qkvsearch.evaluation.tuning import Trial, Tuning
 
 BACK = "Back to the default ones: qkvsearch tune --reset"

@@ -1,4 +1,4 @@
-"""The queries by which searches are tuned: those that a catalog makes of itself, and judged ones."""
+"""The queries by which searches are tuned: made of the catalog, and judged."""
 
 from __future__ import annotations
 
