@@ -274,7 +274,7 @@ def _model_lines(facts: Mapping[str, Any], previous: Mapping[str, Any]) -> Itera
     if TUNED in facts:
         yield "Preferences: with the settings of tune; tune --reset returns to the default ones."
     if TUNED_SEARCH in facts:
-        yield "Searches: with the settings of tune search; tune --reset returns to the default ones."
+        yield "Searches: with the settings of tune search; tune --reset returns to the default."
     if heads := recommend_heads_text(facts.get(RECOMMEND_HEADS)):
         yield f"Recommendations: {heads}."
     if "next_item" in previous and "next_item" not in facts:
