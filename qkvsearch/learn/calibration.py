@@ -37,7 +37,9 @@ MAYBE_RELATED = 0.5
 N_SHUFFLED, N_TITLES = 50, 200
 # A smaller deviation means that there were few texts, not that all texts are similar.
 MIN_DEVIATION = {WORDS: 0.04, "lexical": 0.3}
-MIN_COSINE_DEVIATION = 0.04
+# Of cosines: this, or this share of what is left up to 1. Some encoders, such as E5, find all texts
+# similar.
+MIN_COSINE_DEVIATION, MIN_COSINE_SHARE = 0.04, 0.06
 # The share of texts that cannot be answered which are below the level.
 NOISE_QUANTILE = 0.95
 # Scores in memory at a time, of all items and a batch of texts: 64 MiB.
@@ -64,7 +66,7 @@ def best_scores(
         return np.concatenate([score(batch).max(axis=1, initial=0) for batch in batches])
 
     def cosines(name: str, batch: Sequence[str]) -> np.ndarray:
-        return encoders[name].encode_many(batch) @ keys[name].T
+        return encoders[name].encode_queries(batch) @ keys[name].T
 
     def by_words(batch: Sequence[str]) -> np.ndarray:
         return lexical_scores(lexical, batch, analyzer)
@@ -191,8 +193,9 @@ def _without_curve(noise: Sequence[Evidence]) -> Answerability:
 
 
 def _mean_and_deviation(name: str, values: np.ndarray) -> tuple[float, float]:
-    smallest = MIN_DEVIATION.get(name, MIN_COSINE_DEVIATION)
-    return float(values.mean()), max(float(values.std()), smallest)
+    mean = float(values.mean())
+    of_cosines = min(MIN_COSINE_DEVIATION, MIN_COSINE_SHARE * (1 - mean))
+    return mean, max(float(values.std()), MIN_DEVIATION.get(name, of_cosines))
 
 
 def logistic_curve(negative: np.ndarray, positive: np.ndarray) -> tuple[float, float]:

@@ -191,5 +191,5 @@ def made_scores(
     if head in LEARNED:
         language = (analyzer or Analyzer()).language
         encoder = learned_encoder(head, made.outside, language, epochs).encoder
-    encode = encoder.encode_many
-    return np.asarray(encode(made.texts) @ item_keys(encode, made.keys, columns).T)
+    keys = item_keys(encoder.encode_many, made.keys, columns)
+    return np.asarray(encoder.encode_queries(made.texts) @ keys.T)

@@ -193,7 +193,7 @@ def _meaning(
     head: str,
 ) -> np.ndarray:
     words, shares = zip(*completions(prefix)[:MAX_MEANINGS], strict=True)
-    vectors = models.encoder(head).encode_many(words)
+    vectors = models.encoder(head).encode_queries(words)
     return np.asarray(np.array(shares, vectors.dtype) @ vectors)
 
 

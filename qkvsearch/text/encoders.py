@@ -87,6 +87,7 @@ DENSE_HEADS: Mapping[str, DenseHead] = {
     "contrastive": DenseHead(learn=_learn_contrastive),
     "static": DenseHead(load=_load_static, is_weighted=True, second_pass=0.3),
     "minilm": DenseHead(load=_load_transformer, second_pass=1 / 3),
+    "e5": DenseHead(load=_load_transformer, second_pass=1 / 3),
     "transformer": DenseHead(load=_load_transformer, second_pass=1 / 3),
 }
 LEARNED = tuple(name for name, head in DENSE_HEADS.items() if head.learn is not None)
@@ -99,6 +100,7 @@ CHOICES: Mapping[str, Mapping[str, float]] = {
     "corpus": {"lexical": 0.3, "lsa": 0.1, "contrastive": 0.6},
     "static": {"lexical": 0.15, "lsa": 0.05, "contrastive": 0.3, "static": 0.5},
     "minilm": {"lexical": 0.08, "lsa": 0.02, "contrastive": 0.15, "static": 0.15, "minilm": 0.6},
+    "e5": {"lexical": 0.3, "e5": 0.7},
 }
 
 

@@ -120,6 +120,10 @@ class TextEncoder(ABC):
         require(isinstance(text, str), "text", text, "a text")
         return self.read(text).parts
 
+    def encode_item(self, text: str) -> LabelledVectors:
+        """Return the same for a text of an item, where the encoder reads queries otherwise."""
+        return self.encode(text)
+
     def encode_texts(self, texts: Sequence[str], progress: Progress | None = None) -> EncodedTexts:
         """Encode texts. `progress` is called as ("encoding", texts done, number of texts).
 
@@ -138,6 +142,12 @@ class TextEncoder(ABC):
     def encode_many(self, texts: Sequence[str], progress: Progress | None = None) -> np.ndarray:
         """Return only the embeddings of `encode_texts`."""
         return self.encode_texts(texts, progress).embeddings
+
+    def encode_queries(self, texts: Sequence[str]) -> np.ndarray:
+        """Return the embeddings of queries, float32 (n, d), where the encoder reads them otherwise
+        than items.
+        """
+        return self.encode_many(texts)
 
     def tokens_many(
         self, texts: Sequence[str], longest: int, progress: Progress | None = None
@@ -300,7 +310,7 @@ def item_pieces(
     encoder: TextEncoder, fields: Sequence[str], weights: Weights = None
 ) -> LabelledVectors:
     """Return one item's key as labelled vectors that add up to it."""
-    parts = [encoder.encode(field) for field in fields]
+    parts = [encoder.encode_item(field) for field in fields]
     if weights is not None:
         parts = [
             LabelledVectors(part.labels, part.vectors * float(weight))

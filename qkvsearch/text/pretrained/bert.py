@@ -1,8 +1,10 @@
-"""A BERT-type sentence encoder from its folder, as this package's own layers."""
+"""A sentence encoder of the BERT family from its folder, as this package's own layers."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +17,7 @@ from qkvsearch.attention.layers.basic import (
     Linear,
 )
 from qkvsearch.attention.layers.transformer import Encoder, EncoderLayer, MultiHeadAttention
-from qkvsearch.errors import QkvError
+from qkvsearch.errors import QkvError, listed_names
 from qkvsearch.text.pretrained.model_files import (
     Tensors,
     TokenizerFile,
@@ -29,7 +31,14 @@ TENSORS = "model.safetensors"
 TOKENIZER = "tokenizer.json"
 POOLING = "1_Pooling/config.json"
 LENGTH = "sentence_bert_config.json"
+PROMPTS = "config_sentence_transformers.json"
 
+# The families that are read, and how many rows of the table of positions come before that of a
+# text's first token: in RoBERTa, as many as the number of the padding token, and one more.
+BERT, ROBERTA = "bert", ("roberta", "xlm-roberta")
+ROBERTA_PADDING = 1
+# By which names a configuration calls what a query, or a text that is searched, begins with.
+QUERY_PROMPTS, PASSAGE_PROMPTS = ("query",), ("document", "passage", "corpus")
 # Names of activations in a Hugging Face configuration, and here.
 ACTIVATIONS = {
     "gelu": "gelu",
@@ -57,22 +66,38 @@ class TokenEmbedding:
         return self.norm(self.positions(self.words(ids), positions) + self.kind)
 
 
-def read_input(folder: Path) -> tuple[TokenizerFile, TokenEmbedding, int]:
-    """Read what comes before the layers: the tokenizer, the embedding, and the maximal number of
-    tokens of a text, [CLS] and [SEP] included.
+class Prompts(NamedTuple):
+    """What the model was trained to read before a query, and before a text that is searched."""
 
-    Raises `QkvError` that names the file and what is wrong in it.
+    query: str = ""
+    passage: str = ""
+
+
+class Input(NamedTuple):
+    """What comes before the layers. limit: the maximal number of tokens of a text, [CLS] and [SEP]
+    included.
+    """
+
+    tokenizer: TokenizerFile
+    embedding: TokenEmbedding
+    limit: int
+    prompts: Prompts
+
+
+def read_input(folder: Path) -> Input:
+    """Read what comes before the layers. Raises `QkvError` that names the file and what is wrong in
+    it.
     """
     config = Config(folder, CONFIG)
-    config.require("model_type", "bert")
-    config.require("position_embedding_type", "absolute", default="absolute")
+    config.require("model_type", (BERT, *ROBERTA))
+    config.require("position_embedding_type", ("absolute",), default="absolute")
     _check_pooling(folder)
     with open_tensors(file_of(folder, TENSORS)) as file:
         embedding = _embedding(config, BertTensors(file))
     limit = _limit(folder, len(embedding.positions.weight))
     tokenizer = TokenizerFile(file_of(folder, TOKENIZER), limit)
     tokenizer.check_ids(len(embedding.words.weight))
-    return tokenizer, embedding, limit
+    return Input(tokenizer, embedding, limit, _prompts(folder))
 
 
 def read_layers(folder: Path) -> Encoder:
@@ -85,7 +110,7 @@ def read_layers(folder: Path) -> Encoder:
 
 def file_facts(folder: Path) -> str:
     """Return sizes and times of all files of a model, which tell whether it is still the same."""
-    paths = [folder / name for name in (CONFIG, TENSORS, TOKENIZER, POOLING, LENGTH)]
+    paths = [folder / name for name in (CONFIG, TENSORS, TOKENIZER, POOLING, LENGTH, PROMPTS)]
     stats = [path.stat() if path.exists() else None for path in paths]
     return json.dumps([stat and [stat.st_size, stat.st_mtime_ns] for stat in stats])
 
@@ -107,10 +132,11 @@ class Config:
         if not isinstance(self.settings, dict):
             raise QkvError(f"{path}: not a JSON object")
 
-    def require(self, name: str, required: str, default: str | None = None) -> None:
+    def require(self, name: str, known: Sequence[str], default: str | None = None) -> None:
         value = self.settings.get(name, default)
-        if value != required:
-            raise QkvError(f"{self.path}: {name} is {value!r}; only {required!r} can be read")
+        if value not in known:
+            readable = listed_names([repr(each) for each in known])
+            raise QkvError(f"{self.path}: {name} is {value!r}; what can be read is {readable}")
 
     def number(self, name: str, default: int | None = None) -> int:
         value = self.settings.get(name, default)
@@ -132,17 +158,29 @@ class Config:
         return ACTIVATIONS[value]
 
 
+WORD_TABLE = "embeddings.word_embeddings.weight"
+AS_CONFIGURED = f" as {CONFIG} of a BERT has it"
+
+
 class BertTensors:
     """The tensors of a file by their names in BERT."""
 
     def __init__(self, tensors: Tensors) -> None:
         self.tensors = tensors
         # A model saved with a head for another task has its encoder under a prefix.
-        word_table = "bert.embeddings.word_embeddings.weight"
-        self.prefix = "bert." if word_table in tensors.names else ""
+        prefixes = [
+            prefix
+            for prefix in ("bert.", "roberta.")
+            if f"{prefix}{WORD_TABLE}" in tensors.names
+        ]
+        self.prefix = prefixes[0] if prefixes else ""
 
     def __call__(self, name: str, *shape: int) -> np.ndarray:
-        return self.tensors.read(self.prefix + name, shape, f" as {CONFIG} of a BERT has it")
+        return self.tensors.read(self.prefix + name, shape, AS_CONFIGURED)
+
+    def half(self, name: str, *shape: int) -> np.ndarray:
+        """Read a table, and leave float16 as it is."""
+        return self.tensors.read_half(self.prefix + name, shape, AS_CONFIGURED)
 
     def linear(self, name: str, d_in: int, d_out: int) -> Linear:
         # With contiguous columns, BLAS computes x·Wᵀ of a short text in four fifths of the time.
@@ -157,10 +195,14 @@ def _embedding(config: Config, tensors: BertTensors) -> TokenEmbedding:
     d, n_kinds = config.number("hidden_size"), config.number("type_vocab_size", 2)
     kinds = tensors("embeddings.token_type_embeddings.weight", n_kinds, d)
     n_positions = config.number("max_position_embeddings")
-    n_words = config.number("vocab_size")
+    positions = tensors("embeddings.position_embeddings.weight", n_positions, d)
+    if config.settings["model_type"] in ROBERTA:
+        positions = positions[config.number("pad_token_id", ROBERTA_PADDING) + 1 :]
+    # In half precision where it is stored so: the words of many languages are a large table.
+    words = tensors.half(WORD_TABLE, config.number("vocab_size"), d)
     return TokenEmbedding(
-        Embedding(tensors("embeddings.word_embeddings.weight", n_words, d)),
-        LearnedPositions(tensors("embeddings.position_embeddings.weight", n_positions, d)),
+        Embedding(words),
+        LearnedPositions(positions),
         kinds[0],
         tensors.norm("embeddings.LayerNorm", d, config.epsilon()),
     )
@@ -212,3 +254,18 @@ def _limit(folder: Path, n_positions: int) -> int:
     if config.settings.get("max_seq_length") is None:
         return n_positions
     return min(config.number("max_seq_length"), n_positions)
+
+
+def _prompts(folder: Path) -> Prompts:
+    """Return what texts begin with; nothing where the model has no such file."""
+    if not (folder / PROMPTS).exists():
+        return Prompts()
+    config = Config(folder, PROMPTS)
+    named = config.settings.get("prompts") or {}
+    if not isinstance(named, dict) or not all(isinstance(text, str) for text in named.values()):
+        raise QkvError(f"{config.path}: prompts are not texts by name")
+    query, passage = (
+        next((named[name] for name in names if name in named), "")
+        for names in (QUERY_PROMPTS, PASSAGE_PROMPTS)
+    )
+    return Prompts(query, passage)

@@ -10,6 +10,7 @@ import numpy as np
 from qkvsearch._utils.files import real_path
 from qkvsearch._utils.limits import MODEL_JSON
 from qkvsearch.errors import QkvError, need
+from qkvsearch.text.pretrained.subwords import PAD_TOKENS
 
 # For `errors.need`: the extra that has the libraries of the pretrained encoders.
 ENCODERS = ("encoders", "a pretrained encoder")
@@ -88,6 +89,12 @@ class TokenizerFile:
         """Return all tokens with their ids."""
         return dict(self._tokenizer.get_vocab())
 
+    @property
+    def padding_token(self) -> str:
+        """The special token that stands for padding."""
+        known = (token for token in PAD_TOKENS if self._tokenizer.token_to_id(token) is not None)
+        return next(known, PAD_TOKENS[0])
+
     def encode(self, text: str, **options: Any) -> Any:
         return self._run("encode", text, **options)
 
@@ -123,10 +130,12 @@ class Tensors:
             raise self._not_finite(name)
         return array
 
-    def read_half(self, name: str, shape: Sequence[int | None]) -> np.ndarray:
+    def read_half(
+        self, name: str, shape: Sequence[int | None], because: str = ""
+    ) -> np.ndarray:
         """Read an array like `read`, but leave float16 as it is."""
-        if self._check(name, shape)[1] != "F16":
-            return self.read(name, shape)
+        if self._check(name, shape, because)[1] != "F16":
+            return self.read(name, shape, because)
         array: np.ndarray = self.file.get_tensor(name)
         bits = array.reshape(-1).view("<u2")
         # All bits of the exponent are set, in blocks that stay in the cache: five times as quick.

@@ -22,7 +22,13 @@ from qkvsearch.errors import QkvError
 from qkvsearch.text.encoded_text import EncodedText, check_length, mask_of
 from qkvsearch.text.labelled import PADDING, LabelledVectors, quantize_int8, unit_rows
 from qkvsearch.text.pretrained import encoding_cache
-from qkvsearch.text.pretrained.bert import TokenEmbedding, file_facts, read_input, read_layers
+from qkvsearch.text.pretrained.bert import (
+    Prompts,
+    TokenEmbedding,
+    file_facts,
+    read_input,
+    read_layers,
+)
 from qkvsearch.text.pretrained.encoding_cache import EncodingCache, Entry, model_key
 from qkvsearch.text.pretrained.onnx_layers import (
     MIN_COSINE,
@@ -34,8 +40,8 @@ from qkvsearch.text.pretrained.onnx_layers import (
     stored_layers,
 )
 from qkvsearch.text.pretrained.subwords import (
-    PAD_TOKEN,
     attended_words,
+    behind_prompt,
     is_blank,
     piece_labels,
     sum_rows,
@@ -67,7 +73,8 @@ class TransformerEncoder(TextEncoder):
 
     tokenizer: a `tokenizers.Tokenizer` that cuts at `limit`. embedding: the input of the first
     layer. limit: the maximal number of tokens of a text, special ones included. folder: where the
-    layers are. fast: the same layers run by onnxruntime, or None to run them here.
+    layers are. prompts: what queries and items begin with; its pieces are special tokens. fast: the
+    same layers run by onnxruntime, or None to run them here.
     Devlin et al. 2019 (BERT); mean pooling: Reimers and Gurevych 2019 (Sentence-BERT), section 3.
 
     A text without a visible character has no vectors; other libraries return the mean of [CLS] and
@@ -82,6 +89,7 @@ class TransformerEncoder(TextEncoder):
     embedding: TokenEmbedding
     limit: int
     folder: Path
+    prompts: Prompts = Prompts()
     fast: OnnxLayers | None = None
 
     kind: ClassVar[str] = "a transformer"
@@ -94,13 +102,14 @@ class TransformerEncoder(TextEncoder):
     @classmethod
     def from_folder(cls, path: str | Path) -> TransformerEncoder:
         """Read a Hugging Face folder: config.json, model.safetensors, tokenizer.json and, where
-        there are any, 1_Pooling/config.json and sentence_bert_config.json.
+        there are any, 1_Pooling/config.json, sentence_bert_config.json and
+        config_sentence_transformers.json.
 
         Raises `QkvError` that names the file that is missing, damaged or of another kind.
         """
         folder = Path(path)
-        tokenizer, embedding, limit = read_input(folder)
-        encoder = cls(tokenizer, embedding, limit, folder)
+        tokenizer, embedding, limit, prompts = read_input(folder)
+        encoder = cls(tokenizer, embedding, limit, folder, prompts)
         if runtime() == ONNX:
             layers = stored_layers(folder) or encoder._make_fast()
             if layers.cosine >= MIN_COSINE:
@@ -137,7 +146,14 @@ class TransformerEncoder(TextEncoder):
         vectors, scaled so that they add up to length 1; one contextual vector for each word in
         reading order, the mean of its pieces'; and the number of words beyond the limit.
         """
-        text, encoding = self._encoding(text)
+        return self._read(text, self.prompts.query)
+
+    def encode_item(self, text: str) -> LabelledVectors:
+        """Return the vectors of a text of an item: see `TextEncoder`."""
+        return self._read(text, self.prompts.passage).parts
+
+    def _read(self, text: str, prompt: str) -> EncodedQuery:
+        text, encoding = self._encoding(text, prompt)
         with released():
             ids = np.array(encoding.ids, dtype=np.int64)
             x = self.embedding(ids)
@@ -160,6 +176,15 @@ class TransformerEncoder(TextEncoder):
         for start in range(0, len(texts), BATCH):
             batch = texts[start : start + BATCH]
             yield self._encode_batch(batch, longest, part_of(progress, start, len(texts)))
+
+    def encode_queries(self, texts: Sequence[str]) -> np.ndarray:
+        """Return the embeddings of queries: see `TextEncoder`."""
+        embeddings = np.zeros((len(texts), self.n_components), np.float32)
+        for start in range(0, len(texts), BATCH):
+            batch = texts[start : start + BATCH]
+            encoded, _ = self._encode_batch(batch, 0, None, self.prompts.query)
+            embeddings[start : start + len(batch)] = encoded.embeddings
+        return embeddings
 
     def encode_items(
         self, texts: Sequence[str], longest: int, progress: Progress | None = None
@@ -192,13 +217,20 @@ class TransformerEncoder(TextEncoder):
             yield EncodedTexts(embeddings, cut), [entry.tokens for entry in found]
 
     def _encode_batch(
-        self, texts: Sequence[str], longest: int, progress: Progress | None
+        self,
+        texts: Sequence[str],
+        longest: int,
+        progress: Progress | None,
+        prompt: str | None = None,
     ) -> tuple[EncodedTexts, list[np.ndarray]]:
+        """Encode texts behind a prompt, by default that of items."""
+        if prompt is None:
+            prompt = self.prompts.passage
         encode = self.tokenizer.encode_batch if longest else self.tokenizer.encode_batch_fast
         ids: list[np.ndarray] = []
         words: list[tuple[np.ndarray, int]] = []  # the owner of each piece, and how many words
         is_cut: list[bool] = []
-        for text, encoding in self._encodings(texts, encode):
+        for text, encoding in self._encodings(texts, encode, prompt):
             ids.append(np.array(encoding.ids, dtype=np.int32))
             is_cut.append(bool(encoding.overflowing))
             if longest:
@@ -224,7 +256,8 @@ class TransformerEncoder(TextEncoder):
         without a mask.
         `<PAD>` in the text is the model's own padding token.
         """
-        text, encoding = self._encoding(re.sub(PADDING, PAD_TOKEN, text, flags=re.IGNORECASE))
+        padding = self.tokenizer.padding_token
+        text, encoding = self._encoding(re.sub(PADDING, padding, text, flags=re.IGNORECASE))
         tokens = piece_labels(text, encoding)
         keep = mask_of(tokens, mask)
         check_length(len(tokens))
@@ -238,7 +271,7 @@ class TransformerEncoder(TextEncoder):
 
     def unread(self, text: str) -> list[str]:
         """Return the words beyond the limit."""
-        return list(dict.fromkeys(words_beyond(*self._encoding(text))))
+        return list(dict.fromkeys(words_beyond(*self._encoding(text, self.prompts.passage))))
 
     def _run(
         self,
@@ -270,18 +303,25 @@ class TransformerEncoder(TextEncoder):
         run(lengths, embed, take_and_report)
         report(0)
 
-    def _encoding(self, text: str) -> tuple[str, Any]:
-        """Return the text, with valid characters only, and its encoding."""
-        return next(self._encodings([text], lambda texts: [self.tokenizer.encode(texts[0])]))
+    def _encoding(self, text: str, prompt: str = "") -> tuple[str, Any]:
+        """Return the text behind the prompt, with valid characters only, and its encoding."""
+        encode = self.tokenizer.encode
+        return next(self._encodings([text], lambda texts: [encode(texts[0])], prompt))
 
     def _encodings(
-        self, texts: Sequence[str], encode: Callable[[list[str]], list[Any]]
+        self, texts: Sequence[str], encode: Callable[[list[str]], list[Any]], prompt: str = ""
     ) -> Iterator[tuple[str, Any]]:
-        """Yield each text, with valid characters only, and its encoding."""
+        """Yield each text behind the prompt, with valid characters only, and its encoding."""
         n_added: int = self.tokenizer.num_special_tokens_to_add(False)
         valid = [whole(text) for text in texts]
-        for text, encoding in zip(valid, encode(valid), strict=True):
-            yield text, NOTHING if is_blank(text) or len(encoding.ids) <= n_added else encoding
+        prompted = [prompt + text for text in valid]
+        for text, whole_text, encoding in zip(valid, prompted, encode(prompted), strict=True):
+            if is_blank(text) or len(encoding.ids) <= n_added:
+                yield text, NOTHING
+            elif prompt:
+                yield whole_text, behind_prompt(encoding, prompt)
+            else:
+                yield text, encoding
 
 
 def _steps(texts: Sequence[str]) -> Iterator[list[str]]:
