@@ -10,7 +10,7 @@ import click
 from qkvsearch.cli.context import command, settings
 from qkvsearch.cli.render import Output, output_options, write_data
 from qkvsearch.cli.text_table import to_table
-from qkvsearch.errors import QkvError, install, quantity, suggest
+from qkvsearch.errors import install, quantity
 
 DATA_FIELDS = ("name", "about", "megabytes", "terms", "address", "md5")
 MODEL_FIELDS = ("name", "about", "megabytes", "licence", "installed", "path", "origin")

@@ -20,6 +20,7 @@ from qkvsearch.heads.answerability import (
     OTHER,
     WORDS,
     Answerability,
+    BestScore,
     Evidence,
     WordStatistics,
 )
@@ -37,16 +38,19 @@ MAYBE_RELATED = 0.5
 N_SHUFFLED, N_TITLES = 50, 200
 # A smaller deviation means that there were few texts, not that all texts are similar.
 MIN_DEVIATION = {WORDS: 0.04, "lexical": 0.3}
-# Of cosines: this, or this share of what is left up to 1. Some encoders, such as E5, find all texts
-# similar.
-MIN_COSINE_DEVIATION, MIN_COSINE_SHARE = 0.04, 0.06
+MIN_COSINE_DEVIATION = 0.04
+# The same of scores in standard deviations from the mean of all items.
+MIN_RELATIVE_DEVIATION = 0.3
+# An encoder by which texts that cannot be answered have a higher mean cosine with their best items
+# finds all texts similar, as E5 does.
+MAX_UNRELATED_COSINE = 0.5
 # The share of texts that cannot be answered which are below the level.
 NOISE_QUANTILE = 0.95
 # Scores in memory at a time, of all items and a batch of texts: 64 MiB.
 MAX_SCORES = 1 << 24
 
-# Texts to each head's best scores, float (n_texts,).
-BestScores = Callable[[Sequence[str]], Mapping[str, np.ndarray]]
+# Texts to each head's best scores, of arrays (n_texts,).
+BestScores = Callable[[Sequence[str]], Mapping[str, BestScore]]
 
 
 def best_scores(
@@ -61,9 +65,10 @@ def best_scores(
     """
     batch_size = max(1, MAX_SCORES // lexical.n_items)
 
-    def highest(score: Callable[[Sequence[str]], np.ndarray], texts: Sequence[str]) -> np.ndarray:
+    def highest(score: Callable[[Sequence[str]], np.ndarray], texts: Sequence[str]) -> BestScore:
         batches = (texts[i : i + batch_size] for i in range(0, len(texts), batch_size))
-        return np.concatenate([score(batch).max(axis=1, initial=0) for batch in batches])
+        of_batches = [BestScore.of_rows(score(batch)) for batch in batches]
+        return BestScore(*map(np.concatenate, zip(*of_batches, strict=True)))
 
     def cosines(name: str, batch: Sequence[str]) -> np.ndarray:
         return encoders[name].encode_queries(batch) @ keys[name].T
@@ -71,7 +76,7 @@ def best_scores(
     def by_words(batch: Sequence[str]) -> np.ndarray:
         return lexical_scores(lexical, batch, analyzer)
 
-    def best(texts: Sequence[str]) -> dict[str, np.ndarray]:
+    def best(texts: Sequence[str]) -> dict[str, BestScore]:
         dense = {name: highest(partial(cosines, name), texts) for name in encoders}
         return {"lexical": highest(by_words, texts), **dense}
 
@@ -94,21 +99,26 @@ def calibrate(
     best: computes the best scores of the heads of `weights`, "lexical" included.
     """
     reader = analyzer or Analyzer()
-
-    def measured(texts: Sequence[str]) -> list[Evidence]:
-        return _measured(keys, texts, best(texts), reader) if texts else []
-
     rng = np.random.default_rng(0)
     sample = [titles[i] for i in rng.permutation(len(titles))[:N_TITLES]]
     mixed = [shuffled(text, rng) for text in sample[:N_SHUFFLED]]
-    noise = [*measured(foreign(keys, reader)), *measured(mixed)]
-    noise += _farthest(measured(unrelated_texts()["English"]), weights)
-    raw = _without_curve(noise)
+    strange = [*foreign(keys, reader), *mixed]
+    relative = _relative(best(strange)) if strange else []
+    empty = Answerability({}, 1.0, 0.0, 0.5, "", relative)
+
+    def measured(texts: Sequence[str]) -> list[Evidence]:
+        return _measured(keys, texts, empty.values(best(texts)), reader) if texts else []
+
+    noise = measured(strange)
+    noise += _farthest(measured(unrelated_texts()["English"]), weights, relative)
+    raw = _without_curve(noise, relative)
     if made:
         answered = [
             evidence
             for queries in made
-            for evidence in _measured(queries.keys, queries.texts, queries.best, reader)
+            for evidence in _measured(
+                queries.keys, queries.texts, empty.values(queries.best), reader
+            )
         ]
         source = f"{len(answered):,} made queries"
     else:
@@ -171,14 +181,25 @@ def _measured(
     return measured
 
 
-def _farthest(noise: Sequence[Evidence], weights: Mapping[str, float]) -> list[Evidence]:
+def _relative(noise: Mapping[str, BestScore]) -> list[str]:
+    """Return the heads to which even texts about something else are similar."""
+    return [
+        name
+        for name, best in noise.items()
+        if name != "lexical" and best.score.mean() > MAX_UNRELATED_COSINE
+    ]
+
+
+def _farthest(
+    noise: Sequence[Evidence], weights: Mapping[str, float], relative: Sequence[str]
+) -> list[Evidence]:
     """Return the evidence of the texts that the catalog is least likely to be about."""
-    raw = _without_curve(noise)
+    raw = _without_curve(noise, relative)
     order = np.argsort([raw.strength(evidence, weights) for evidence in noise])
     return [noise[i] for i in order[: round(len(noise) * (1 - MAYBE_RELATED))]]
 
 
-def _without_curve(noise: Sequence[Evidence]) -> Answerability:
+def _without_curve(noise: Sequence[Evidence], relative: Sequence[str]) -> Answerability:
     """Measure the evidence by kind of letters; of a kind without texts, by all texts."""
     spread = {}
     for letters in (LATIN, OTHER):
@@ -186,16 +207,23 @@ def _without_curve(noise: Sequence[Evidence]) -> Answerability:
         if not group:
             group = list(noise)
         spread[letters] = {
-            name: _mean_and_deviation(name, np.array([each.values[name] for each in group]))
+            name: _mean_and_deviation(
+                np.array([each.values[name] for each in group]),
+                smallest=_smallest_deviation(name, relative),
+            )
             for name in group[0].values
         }
-    return Answerability(spread, 1.0, 0.0, 0.5, "")
+    return Answerability(spread, 1.0, 0.0, 0.5, "", relative)
 
 
-def _mean_and_deviation(name: str, values: np.ndarray) -> tuple[float, float]:
-    mean = float(values.mean())
-    of_cosines = min(MIN_COSINE_DEVIATION, MIN_COSINE_SHARE * (1 - mean))
-    return mean, max(float(values.std()), MIN_DEVIATION.get(name, of_cosines))
+def _smallest_deviation(name: str, relative: Sequence[str]) -> float:
+    if name in relative:
+        return MIN_RELATIVE_DEVIATION
+    return MIN_DEVIATION.get(name, MIN_COSINE_DEVIATION)
+
+
+def _mean_and_deviation(values: np.ndarray, smallest: float) -> tuple[float, float]:
+    return float(values.mean()), max(float(values.std()), smallest)
 
 
 def logistic_curve(negative: np.ndarray, positive: np.ndarray) -> tuple[float, float]:

@@ -11,6 +11,7 @@ from types import MappingProxyType
 import numpy as np
 
 from qkvsearch.attention import softmax
+from qkvsearch.heads.answerability import BestScore
 from qkvsearch.imports import leaving_no_trace
 from qkvsearch.learn.training_queries import (
     AnsweredQueries,
@@ -151,7 +152,7 @@ def learn_weights(
     for i, (queries, keys) in enumerate(zip(made, lexical_keys, strict=True)):
         of_heads = {head: of_sets[i] for head, of_sets in scores.items()}
         sets.append(np.stack([standardized(scored) for scored in of_heads.values()]))
-        best = {head: scored.max(axis=1) for head, scored in of_heads.items()}
+        best = {head: BestScore.of_rows(scored) for head, scored in of_heads.items()}
         answered.append(AnsweredQueries(queries.texts, keys, best))
     weights = dict(zip(prior, conditional_logit(sets).tolist(), strict=True))
     return mixed(prior, weights), answered

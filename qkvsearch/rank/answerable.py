@@ -7,10 +7,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from qkvsearch.heads.answerability import WordStatistics, letters_of
+from qkvsearch.heads.answerability import (
+    MIN_SPREAD,
+    Answerability,
+    WordStatistics,
+    letters_of,
+)
 from qkvsearch.heads.lookup import Lookup
 from qkvsearch.heads.stored_models import StoredModels
 from qkvsearch.rank.ranking import Ranking
+from qkvsearch.scores.approximate import score_candidates
 from qkvsearch.scores.fusion import Scores
 from qkvsearch.text.analysis import Token
 from qkvsearch.text.encoders import LEARNED
@@ -64,7 +70,7 @@ def answerable(
     best: dict[str, float] = {}
     for name, head in heads.items():
         if name in models.head_weights:
-            best[name] = 0.0 if head is None else float(head.scores.max(initial=0))
+            best[name] = 0.0 if head is None else _value(known, name, head, None)
     evidence = words.evidence(best)
     value = known.probability(known.strength(evidence, models.head_weights))
     is_known = words.rarest > 0 or any(best.values())
@@ -80,6 +86,18 @@ def answerable(
         has_all_words or has_rare_word or is_probable or _is_near(models, evidence.values, words)
     )
     return Answerable(value, answers)
+
+
+def _value(known: Answerability, name: str, head: Scores, positions: np.ndarray | None) -> Any:
+    """Return a head's evidence: of the best item, or of each of these items, float64 (n,)."""
+    if positions is None:
+        score = float(head.scores.max(initial=0))
+    else:
+        score = head.scores[positions].astype(np.float64)
+    if name not in known.relative:
+        return score
+    mean, deviation = head.moments
+    return (score - mean) / max(deviation, MIN_SPREAD)
 
 
 def _is_near(models: StoredModels, evidence: Mapping[str, Any], words: WordStatistics) -> bool:
@@ -107,7 +125,7 @@ def grades(
     it is below `SURE`, a hit is weak. fused: with the `raw` scores of the heads.
     """
     known = models.answerability
-    own = {name: head.scores[positions].astype(np.float64) for name, head in fused.raw.items()}
+    own = {name: _value(known, name, head, positions) for name, head in fused.raw.items()}
     strengths = known.strength(query.words.evidence(own), models.head_weights)
     probabilities = np.array([known.probability(strength) for strength in strengths])
     is_strong = _have_all_words(models, query, positions)
@@ -156,8 +174,16 @@ def matches(
     if vectors is None or not len(vectors):
         return is_match
     head = judging_head(models)
-    threshold = models.answerability.match_level(head, letters_of(tokens))
-    return is_match | models.search_keys(head).above(vectors, threshold)
+    known = models.answerability
+    keys = models.search_keys(head)
+    threshold = known.match_level(head, letters_of(tokens))
+    if head in known.relative:
+        scores = score_candidates(keys.head(head, vectors))
+        if scores is None:
+            return is_match
+        mean, deviation = scores.moments
+        threshold = mean + threshold * max(deviation, MIN_SPREAD)
+    return is_match | keys.above(vectors, threshold)
 
 
 def judging_head(models: StoredModels) -> str:

@@ -73,6 +73,9 @@ class Prompts(NamedTuple):
     passage: str = ""
 
 
+NO_PROMPTS = Prompts()
+
+
 class Input(NamedTuple):
     """What comes before the layers. limit: the maximal number of tokens of a text, [CLS] and [SEP]
     included.
@@ -169,9 +172,7 @@ class BertTensors:
         self.tensors = tensors
         # A model saved with a head for another task has its encoder under a prefix.
         prefixes = [
-            prefix
-            for prefix in ("bert.", "roberta.")
-            if f"{prefix}{WORD_TABLE}" in tensors.names
+            prefix for prefix in ("bert.", "roberta.") if f"{prefix}{WORD_TABLE}" in tensors.names
         ]
         self.prefix = prefixes[0] if prefixes else ""
 

@@ -231,7 +231,9 @@ def fetch(
     """
     if name not in FETCHABLE:
         there = ", ".join(FETCHABLE)
-        raise QkvError(f"no model {name!r} to fetch{suggest(name, FETCHABLE)} (there is {there})")
+        raise QkvError(
+            f"no model {name!r} to fetch{suggest(name, [*FETCHABLE])} (there is {there})"
+        )
     model = FETCHABLE[name]
     target = models_folder() / name if to is None else to
     if source is None and target.is_dir() and not model.is_damaged(target):

@@ -130,9 +130,7 @@ class Tensors:
             raise self._not_finite(name)
         return array
 
-    def read_half(
-        self, name: str, shape: Sequence[int | None], because: str = ""
-    ) -> np.ndarray:
+    def read_half(self, name: str, shape: Sequence[int | None], because: str = "") -> np.ndarray:
         """Read an array like `read`, but leave float16 as it is."""
         if self._check(name, shape, because)[1] != "F16":
             return self.read(name, shape, because)

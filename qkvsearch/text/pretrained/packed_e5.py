@@ -14,6 +14,7 @@ import json
 import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -280,8 +281,7 @@ def _read_pieces(cursor: _Cursor) -> Pieces:
     starts = cursor.array("<u4", n + 1).tolist()
     scores = cursor.array("<f4", n).tolist()
     text = cursor.take(n_bytes)
-    spans = zip(starts[:-1], starts[1:], strict=True)
-    names = [text[start:stop].decode() for start, stop in spans]
+    names = [text[start:stop].decode() for start, stop in pairwise(starts)]
     if not all(0 <= row < n for row in special.values()):
         raise ValueError("a special token is no piece")
     return Pieces(list(zip(names, scores, strict=True)), special)

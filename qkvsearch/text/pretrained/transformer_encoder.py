@@ -23,6 +23,7 @@ from qkvsearch.text.encoded_text import EncodedText, check_length, mask_of
 from qkvsearch.text.labelled import PADDING, LabelledVectors, quantize_int8, unit_rows
 from qkvsearch.text.pretrained import encoding_cache
 from qkvsearch.text.pretrained.bert import (
+    NO_PROMPTS,
     Prompts,
     TokenEmbedding,
     file_facts,
@@ -89,7 +90,7 @@ class TransformerEncoder(TextEncoder):
     embedding: TokenEmbedding
     limit: int
     folder: Path
-    prompts: Prompts = Prompts()
+    prompts: Prompts = NO_PROMPTS
     fast: OnnxLayers | None = None
 
     kind: ClassVar[str] = "a transformer"
