@@ -112,9 +112,10 @@ def _parse_scale(
     default="auto",
     show_default=True,
     metavar="NAME",
-    help="The encoder of texts: corpus = learned from the catalog; static or minilm = pretrained; "
-    "or a sentence encoder's folder. auto = minilm if it is installed and takes about a minute "
-    "at most, otherwise static if it is installed, otherwise corpus.",
+    help="The encoder of texts: corpus = learned from the catalog; static, minilm or e5 = "
+    "pretrained; or a sentence encoder's folder. auto = minilm for English texts and e5 for "
+    "others, if it is installed and takes about a minute at most, otherwise static if it is "
+    "installed, otherwise corpus.",
 )
 @click.option(
     "--language",

@@ -205,20 +205,24 @@ def doctor(output: Output) -> None:
     Example:
       qkvsearch doctor
     """
-    from qkvsearch.text.pretrained.fetch import MINILM, find
+    from qkvsearch.text.pretrained.fetch import FETCHABLE, MODELS, find
 
     rows = []
     for name, (modules, enables) in EXTRAS.items():
         installed = all(find_spec(module) is not None for module in modules)
         row = {"name": name, "enables": enables, "installed": installed, "add": install(name)}
         rows.append(row)
-    model_row = {
-        "name": "model minilm",
-        "enables": "the best encoder (23 MB)",
-        "installed": find(MINILM) is not None,
-        "add": "qkvsearch model fetch minilm",
-    }
-    rows.insert(1, model_row)  # after the libraries that it needs
+    for place, name in enumerate(FETCHABLE, 1):  # after the libraries that they need
+        model = MODELS[name]
+        rows.insert(
+            place,
+            {
+                "name": f"model {name}",
+                "enables": model.enables,
+                "installed": find(name) is not None,
+                "add": model.origin,
+            },
+        )
     cells = []
     for row in rows:
         installed_text = "yes" if row["installed"] else f"no: {row['add']}"

@@ -90,7 +90,8 @@ def _encoder(run: CommandContext, name: str | None) -> Any:
     from qkvsearch.text.encoders import installed, pretrained
 
     if name is None and run.workspace is None and not DEFAULT_WORKSPACE.exists() and installed():
-        name = installed()[-1]
+        # The transformer for English, if there is one: examples are mostly English.
+        name = next(name for name in ("minilm", "e5", "static") if name in installed())
         run.message(f"No workspace here: using the encoder {name} (--encoder names another).")
     if name is not None:
         return pretrained(name)

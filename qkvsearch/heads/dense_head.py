@@ -17,6 +17,7 @@ COLOURS = {
     "contrastive": ("#6a4bb0", "#b49bf2"),
     "static": ("#1a7a5e", "#55c9a3"),
     "minilm": ("#00708a", "#5cc6df"),
+    "e5": ("#a03f12", "#f0a06a"),
 }
 
 

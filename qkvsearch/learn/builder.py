@@ -76,10 +76,10 @@ def build_workspace(
     Raises `QkvError`.
     """
     fields: Sequence[Sequence[str]] = dataset.catalog.fields()
-    chosen = choose(fields) if encoder == AUTO else Choice(encoder, "")
-    encoder = chosen.encoder
     # A missing model or language fails here, before any work.
     spoken = chosen_language(language, dataset.catalog.texts())
+    chosen = choose(fields, spoken.name) if encoder == AUTO else Choice(encoder, "")
+    encoder = chosen.encoder
     weights = prior_weights(encoder)
     pretrained = {
         name: pretrained_encoder(name, encoder)

