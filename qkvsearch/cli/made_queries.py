@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from textwrap import fill
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from qkvsearch.cli.text_table import to_table
 from qkvsearch.cli.wrapping import terminal_width
+from qkvsearch.errors import Count
 
 if TYPE_CHECKING:
     from qkvsearch.evaluation.made_queries.report import KindFigures, MadeEvaluation
@@ -18,7 +20,7 @@ def report(result: MadeEvaluation) -> str:
     """Return the sentence, the figures by kind, the examples, and what is not measured."""
     low, high = result.intervals["mrr@10"]
     mean = (
-        f"MRR@10 over the kinds with a *: {result.metrics['mrr@10']:.3f} "
+        f"MRR@10 (the mean of 1 / rank) over the kinds with a *: {result.metrics['mrr@10']:.3f} "
         f"(95% interval {low:.3f} to {high:.3f})."
     )
     parts = [result.sentence, "", _kinds_table(result).rstrip("\n"), _filled(mean)]
@@ -71,13 +73,21 @@ def _worst_table(result: MadeEvaluation) -> str:
     rows = [
         [
             row["query"],
-            row["title"],
+            _right_items(row),
             "none" if row["rank"] is None else str(row["rank"]),
             row["found_by"] or "",
         ]
         for row in result.worst
     ]
     return to_table(columns, rows)
+
+
+def _right_items(row: Mapping[str, Any]) -> str:
+    """Return the title of an item that answers a query, and how many others do."""
+    if not row["others"]:
+        return str(row["title"])
+    others = Count(row["others"])
+    return f"{row['title']} (or {others} {others:other|others})"
 
 
 def _filled(sentence: str) -> str:

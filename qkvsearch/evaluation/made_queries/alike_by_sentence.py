@@ -18,6 +18,7 @@ class AlikeBySentence(QueryKind):
     name = "alike_by_sentence"
     description = "a sentence of a description, to find items that are alike"
     claim = "sentences find an item like their own"
+    looks_for_one_item = False
 
     def make(self, source: Source, rng: np.random.Generator) -> Iterator[MadeQuery]:
         column = source.description

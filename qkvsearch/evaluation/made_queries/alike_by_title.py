@@ -18,6 +18,7 @@ class AlikeByTitle(QueryKind):
     name = "alike_by_title"
     description = "the title of an item, to find those that are alike"
     claim = "titles find an item like their own"
+    looks_for_one_item = False
 
     def make(self, source: Source, rng: np.random.Generator) -> Iterator[MadeQuery]:
         if not source.titles or source.description is None or source.n_items < MIN_ITEMS:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from zlib import crc32
 
@@ -11,6 +11,7 @@ import numpy as np
 from qkvsearch.evaluation.made_queries.alike_by_sentence import AlikeBySentence
 from qkvsearch.evaluation.made_queries.alike_by_title import AlikeByTitle
 from qkvsearch.evaluation.made_queries.description import Description
+from qkvsearch.evaluation.made_queries.description_clause import DescriptionClause
 from qkvsearch.evaluation.made_queries.query_kind import HEADS, MadeQuery, QueryKind
 from qkvsearch.evaluation.made_queries.source import Source
 from qkvsearch.evaluation.made_queries.title_beginning import TitleBeginning
@@ -23,6 +24,7 @@ from qkvsearch.rank.loaded_build import LoadedBuild
 
 KINDS: list[QueryKind] = [
     Description(),
+    DescriptionClause(),
     TitleBeginning(),
     TitleTypo(),
     TitleWordLeftOut(),
@@ -47,8 +49,17 @@ def make_queries(
     for kind in KINDS:
         # A kind has its own random numbers, so that a new kind does not change the others.
         rng = np.random.default_rng([random_state, crc32(kind.name.encode())])
-        queries += islice(kind.make(source, rng), per_kind)
+        queries += islice(_distinct(kind.make(source, rng)), per_kind)
     return queries
+
+
+def _distinct(queries: Iterable[MadeQuery]) -> Iterator[MadeQuery]:
+    """Yield the queries without those that were asked before: items may share a title."""
+    asked: set[str] = set()
+    for query in queries:
+        if query.text not in asked:
+            asked.add(query.text)
+            yield query
 
 
 def kinds_that_count(queries: list[MadeQuery], source: Source) -> list[str]:

@@ -47,6 +47,8 @@ class QueryKind(ABC):
     description: ClassVar[str]
     # What its queries do in the first sentence of a report: "8 of 10 <claim> first."
     claim: ClassVar[str]
+    # Whether a query is made of the item that it looks for, not of one that is like it.
+    looks_for_one_item: ClassVar[bool] = True
 
     @abstractmethod
     def make(self, source: Source, rng: np.random.Generator) -> Iterator[MadeQuery]:

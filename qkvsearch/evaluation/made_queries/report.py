@@ -35,6 +35,8 @@ PROTOCOL = "made queries"
 DEPTH = 10
 # So many examples of queries whose item was not first.
 MAX_WORST = 20
+# Fewer queries are counted in a sentence one by one, and more by tens.
+FEW = 20
 # The quantile of the normal distribution of a 95% interval.
 Z = 1.96
 
@@ -73,7 +75,8 @@ class MadeEvaluation(Evaluation):
     sentence: str = ""
     # By the name of the kind.
     kinds: dict[str, KindFigures] = field(default_factory=dict)
-    # Queries whose item was not first: `query`, `kind`, `id`, `title`, `rank`, `found_by`.
+    # Queries whose item was not first: `query`, `kind`, `id`, `title`, `rank`, `found_by`, and
+    # `others`, how many other items are right as well.
     worst: Sequence[dict[str, Any]] = ()
     # What these queries do not measure, a sentence each.
     limits: Sequence[str] = ()
@@ -105,9 +108,9 @@ class MadeEvaluation(Evaluation):
 
     def examples(self) -> Sequence[dict[str, Any]]:
         """Return the queries whose item was not first, as rows of a table."""
-        names = ("query", "title", "rank", "found_by", "kind", "id")
+        names = ("query", "title", "others", "rank", "found_by", "kind", "id")
         rows = [{name: row[name] for name in names} for row in self.worst]
-        return [{**row, "kind": row["kind"].replace("_", " ")} for row in rows]
+        return [{**row, "kind": KINDS_BY_NAME[row["kind"]].description} for row in rows]
 
     def to_records(self) -> list[dict[str, Any]]:
         """Return one row for each kind."""
@@ -163,7 +166,8 @@ def evaluate_made_queries(
     if not queries:
         raise DataError(
             f"{build.snapshot.workspace}: no query can be made of this catalog: it has neither "
-            "titles nor texts of several words; give queries and their answers"
+            "titles nor texts of several words; give queries and the items that answer them "
+            "(--queries and --qrels)"
         )
     outcomes = ask(build, queries, heads, progress or silent)
     counted = kinds_that_count(queries, Source(build))
@@ -284,23 +288,44 @@ def wilson(n_hits: int, n: int) -> tuple[float, float]:
 
 
 def _sentence(kinds: Mapping[str, KindFigures]) -> str:
-    """Return how often the queries of the first kind find their item first."""
-    name, figures = next(iter(kinds.items()))
-    n_asked = min(10, figures.queries)
-    n_first = round(figures.first * n_asked)
-    return f"{n_first} of {n_asked} {KINDS_BY_NAME[name].claim} first."
+    """Return how often the queries of the first kind find their item first, and those of the kind
+    that does it least often, where that is less often than chance explains.
+    """
+    first = next(iter(kinds))
+    sentence = f"{n_of_n(kinds[first])} {KINDS_BY_NAME[first].claim} first."
+    looking_for_one = [name for name in kinds if KINDS_BY_NAME[name].looks_for_one_item]
+    if not looking_for_one:
+        return sentence
+    weakest = min(looking_for_one, key=lambda name: kinds[name].first)
+    if kinds[weakest].interval[1] < kinds[first].interval[0]:
+        sentence += f" Weakest: {n_of_n(kinds[weakest])} {KINDS_BY_NAME[weakest].claim} first."
+    return sentence
+
+
+def n_of_n(figures: KindFigures) -> str:
+    """Return how many queries have their item first, such as "8 of 10".
+
+    "10 of 10" and "0 of 10" mean all and none.
+    """
+    n_first = round(figures.first * figures.queries)
+    n_in_ten = round(10 * figures.first)
+    is_exact = n_first in (0, figures.queries)
+    if figures.queries < FEW or (n_in_ten in (0, 10) and not is_exact):
+        return f"{n_first} of {figures.queries}"
+    return f"{n_in_ten} of 10"
 
 
 def _worst(build: LoadedBuild, outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
-    """Return the queries whose items are farthest from the first rank, the kinds in turn."""
-    by_kind: dict[str, list[Outcome]] = {}
-    for outcome in outcomes:
-        if not outcome.is_first:
-            by_kind.setdefault(outcome.query.kind, []).append(outcome)
-    for own in by_kind.values():
-        own.sort(key=lambda each: -(each.rank or DEPTH + 1))
-    turns = zip_longest(*by_kind.values())
-    worst = [each for turn in turns for each in turn if each is not None][:MAX_WORST]
+    """Return the queries whose items are farthest from the first rank, the kinds in turn.
+
+    Those that look for one item come first: which items are alike is arguable.
+    """
+    not_first = [outcome for outcome in outcomes if not outcome.is_first]
+    of_one_item, of_alike = [], []
+    for outcome in not_first:
+        looks_for_one = KINDS_BY_NAME[outcome.query.kind].looks_for_one_item
+        (of_one_item if looks_for_one else of_alike).append(outcome)
+    worst = [*_in_turns(of_one_item), *_in_turns(of_alike)][:MAX_WORST]
     ids, titles = build.catalog.names([each.query.item for each in worst])
     return [
         {
@@ -310,9 +335,22 @@ def _worst(build: LoadedBuild, outcomes: Sequence[Outcome]) -> list[dict[str, An
             "title": title,
             "rank": each.rank,
             "found_by": each.found_by[0] if each.found_by else None,
+            # How many other items are right as well.
+            "others": len(each.query.answers) - 1,
         }
         for each, id_, title in zip(worst, ids, titles, strict=True)
     ]
+
+
+def _in_turns(outcomes: Sequence[Outcome]) -> list[Outcome]:
+    """Return the outcomes of each kind from the worst on, a kind after the other."""
+    by_kind: dict[str, list[Outcome]] = {}
+    for outcome in outcomes:
+        by_kind.setdefault(outcome.query.kind, []).append(outcome)
+    for own in by_kind.values():
+        own.sort(key=lambda each: -(each.rank or DEPTH + 1))
+    turns = zip_longest(*by_kind.values())
+    return [each for turn in turns for each in turn if each is not None]
 
 
 def _limits(kinds: Mapping[str, KindFigures], counted: Sequence[str]) -> list[str]:
@@ -324,10 +362,10 @@ def _limits(kinds: Mapping[str, KindFigures], counted: Sequence[str]) -> list[st
             "was not compared with people's judgements or differed from it."
         )
     elif len(counted) < len(kinds):
-        left_out = [name for name in kinds if name not in counted]
+        left_out = [KINDS_BY_NAME[name].description for name in kinds if name not in counted]
         limits.append(
             "The means leave out kinds that favour one head whatever it is worth on catalogs like "
-            f"this one: {', '.join(left_out)}."
+            f"this one: {'; '.join(left_out)}."
         )
     limits.append(
         "Made queries do not tell what people ask for that no item answers, nor which of several "

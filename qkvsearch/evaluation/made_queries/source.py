@@ -23,8 +23,11 @@ MAX_ANSWERS = 10
 MIN_DESCRIPTION = 12
 # So many texts tell how long those of a column are, and so many are read at a time.
 N_SAMPLED, BATCH = 500, 256
-# Where a sentence ends. Chinese and Japanese have no space behind a full stop.
-SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|[\r\n]+")
+# Where a sentence ends. Chinese and Japanese have no space behind a full stop. Some exports write
+# the end of a line as a backslash and a letter.
+SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|(?:[\r\n]|\\[rn])+")
+# Addresses, and records such as {"name": "x"}, which nobody types into a search.
+NO_PROSE = re.compile(r"https?:|www\.|\S@\S|[{}<>]|\"\s*:")
 
 
 @dataclass(frozen=True)
@@ -91,6 +94,14 @@ class Source:
         """Return the terms of an item's title."""
         return {*self.analyzer.key_terms(self.titles[item])}
 
+    def is_another_title(self, text: str, items: Sequence[int]) -> bool:
+        """Return whether a text has all its words in the title of an item besides these."""
+        return any(item not in items for item in self.titled(text))
+
+    def is_stop_word(self, word: str) -> bool:
+        """Return whether a word says nothing by itself."""
+        return all(token.is_stop_word for token in self.analyzer.tokens(word))
+
     def telling_words(self, text: str) -> list[Token]:
         """Return the words of a text that are neither stop words nor numbers, in order."""
         return [token for token in self.analyzer.meaningful_tokens(text) if not token.is_stop_word]
@@ -115,17 +126,27 @@ class Source:
 
     @cached_property
     def description(self) -> str | None:
-        """The column with the longest texts besides the title; None where all texts are short."""
-        lengths = {name: self._mean_length(name) for name in self.text_columns if name != TITLE}
+        """The column with the longest prose besides the title; None where all texts are short."""
+        lengths = {
+            name: self._mean_length(name)
+            for name in self.text_columns
+            if name != TITLE and self.stored_columns[name].type != "list"
+        }
         if not lengths or max(lengths.values()) < MIN_DESCRIPTION:
             return None
         return max(lengths, key=lengths.__getitem__)
 
     def _mean_length(self, column: str) -> float:
-        """Return the mean number of words of some of a column's texts, blank ones aside."""
+        """Return the mean number of words in the sentences of some of a column's texts, blank ones
+        aside.
+        """
         step = max(1, self.n_items // N_SAMPLED)
         texts = self.texts(np.arange(0, self.n_items, step), [column])
-        lengths = [len(self.analyzer.tokens(text)) for (text,) in texts if text.strip()]
+        lengths = [
+            sum(len(self.analyzer.tokens(piece)) for piece in sentences(text))
+            for (text,) in texts
+            if text.strip()
+        ]
         return float(np.mean(lengths)) if lengths else 0.0
 
     def texts(self, items: Sequence[int] | np.ndarray, columns: Sequence[str]) -> list[list[str]]:
@@ -146,9 +167,12 @@ class Source:
 
 
 def sentences(text: str) -> list[str]:
-    """Return the sentences of a text.
+    """Return the sentences of a text, those with addresses or records aside.
 
     >>> sentences("The sea is deep. Fish swim! 海很深。鱼会游")
     ['The sea is deep.', 'Fish swim!', '海很深。', '鱼会游']
+    >>> sentences('Write to us@sea.org today. [{"name": "Eel"}]')
+    []
     """
-    return [piece.strip() for piece in SENTENCE_END.split(text) if piece.strip()]
+    pieces = map(str.strip, SENTENCE_END.split(text))
+    return [piece for piece in pieces if piece and not NO_PROSE.search(piece)]
