@@ -23,7 +23,7 @@ def report(result: MadeEvaluation) -> str:
         f"MRR@10 (the mean of 1 / rank) over the kinds with a *: {result.metrics['mrr@10']:.3f} "
         f"(95% interval {low:.3f} to {high:.3f})."
     )
-    parts = [result.sentence, "", _kinds_table(result).rstrip("\n"), _filled(mean)]
+    parts = [_filled(result.sentence), "", _kinds_table(result).rstrip("\n"), _filled(mean)]
     if result.worst:
         parts += ["", "To look at: queries whose item is not first", _worst_table(result).rstrip()]
     parts += ["", *map(_filled, result.limits)]

@@ -59,9 +59,22 @@ def _in_other_words(
         if len(others) == n_replaced:
             break
         other = related.of(tokens[place])
-        if other is not None:
+        if other is not None and not _is_name(sentence, spans[place], source):
             others[place] = other
     if not others or len(others) < n_replaced:
         return None
     words = [others.get(place, sentence[start:end]) for place, (start, end) in enumerate(spans)]
     return " ".join(words).lower()
+
+
+def _is_name(sentence: str, span: tuple[int, int], source: Source) -> bool:
+    """Return whether a word of a sentence is a name or a number, for which no other word stands.
+
+    Names have a capital letter, as all nouns of German and the first word of a sentence.
+    """
+    start, end = span
+    word = sentence[start:end]
+    if not word.isalpha():
+        return True
+    is_capitalized = word[0].isupper() and start > 0
+    return is_capitalized and source.analyzer.language != "german"

@@ -13,6 +13,8 @@ import numpy as np
 
 from qkvsearch._utils.callbacks import Progress, silent
 from qkvsearch.errors import DataError
+from qkvsearch.evaluation.made_queries.description import Description
+from qkvsearch.evaluation.made_queries.description_clause import DescriptionClause
 from qkvsearch.evaluation.made_queries.halves import is_held_out
 from qkvsearch.evaluation.made_queries.kinds import (
     KINDS_BY_NAME,
@@ -35,6 +37,8 @@ PROTOCOL = "made queries"
 DEPTH = 10
 # So many examples of queries whose item was not first.
 MAX_WORST = 20
+# The kinds that ask for an item by its description.
+OF_DESCRIPTIONS = frozenset([Description.name, DescriptionClause.name])
 # Fewer queries are counted in a sentence one by one, and more by tens.
 FEW = 20
 # The quantile of the normal distribution of a 95% interval.
@@ -189,7 +193,7 @@ def evaluate_made_queries(
         sentence=_sentence(kinds),
         kinds=kinds,
         worst=_worst(build, outcomes),
-        limits=_limits(kinds, counted),
+        limits=_limits(kinds, counted, Source(build)),
     )
 
 
@@ -291,9 +295,10 @@ def _sentence(kinds: Mapping[str, KindFigures]) -> str:
     """Return how often the queries of the first kind find their item first, and those of the kind
     that does it least often, where that is less often than chance explains.
     """
-    first = next(iter(kinds))
+    often_asked = [name for name, figures in kinds.items() if figures.queries >= FEW]
+    first = next(iter(often_asked or kinds))
     sentence = f"{n_of_n(kinds[first])} {KINDS_BY_NAME[first].claim} first."
-    looking_for_one = [name for name in kinds if KINDS_BY_NAME[name].looks_for_one_item]
+    looking_for_one = [name for name in often_asked if KINDS_BY_NAME[name].looks_for_one_item]
     if not looking_for_one:
         return sentence
     weakest = min(looking_for_one, key=lambda name: kinds[name].first)
@@ -321,7 +326,8 @@ def _worst(build: LoadedBuild, outcomes: Sequence[Outcome]) -> list[dict[str, An
     Those that look for one item come first: which items are alike is arguable.
     """
     not_first = [outcome for outcome in outcomes if not outcome.is_first]
-    of_one_item, of_alike = [], []
+    of_one_item: list[Outcome] = []
+    of_alike: list[Outcome] = []
     for outcome in not_first:
         looks_for_one = KINDS_BY_NAME[outcome.query.kind].looks_for_one_item
         (of_one_item if looks_for_one else of_alike).append(outcome)
@@ -353,7 +359,7 @@ def _in_turns(outcomes: Sequence[Outcome]) -> list[Outcome]:
     return [each for turn in turns for each in turn if each is not None]
 
 
-def _limits(kinds: Mapping[str, KindFigures], counted: Sequence[str]) -> list[str]:
+def _limits(kinds: Mapping[str, KindFigures], counted: Sequence[str], source: Source) -> list[str]:
     """Return what the queries of a report do not measure, a sentence each."""
     limits = []
     if not any(HEADS in figures.carries for figures in kinds.values()):
@@ -366,6 +372,11 @@ def _limits(kinds: Mapping[str, KindFigures], counted: Sequence[str]) -> list[st
         limits.append(
             "The means leave out kinds that favour one head whatever it is worth on catalogs like "
             f"this one: {'; '.join(left_out)}."
+        )
+    if source.description is not None and not OF_DESCRIPTIONS & kinds.keys():
+        limits.append(
+            "No description was asked for in other words: other words are known for too few words "
+            "of its sentences, names aside (build --synonyms FILE adds yours)."
         )
     limits.append(
         "Made queries do not tell what people ask for that no item answers, nor which of several "

@@ -26,6 +26,8 @@ N_SAMPLED, BATCH = 500, 256
 # Where a sentence ends. Chinese and Japanese have no space behind a full stop. Some exports write
 # the end of a line as a backslash and a letter.
 SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|(?:[\r\n]|\\[rn])+")
+# The syllables of Japanese, and the share of items with them that tells a Japanese catalog.
+KANA, MIN_JAPANESE = re.compile("[\u3041-\u3096\u30a1-\u30fa]"), 0.2
 # Addresses, and records such as {"name": "x"}, which nobody types into a search.
 NO_PROSE = re.compile(r"https?:|www\.|\S@\S|[{}<>]|\"\s*:")
 
@@ -51,6 +53,14 @@ class Source:
         Queries of their words then find them whatever the heads are worth.
         """
         return self.build.models.words.mean_length > MAX_MEAN_LENGTH
+
+    @cached_property
+    def is_japanese(self) -> bool:
+        """Whether a good part of the items has Japanese syllables; Chinese texts may quote some."""
+        step = max(1, self.n_items // N_SAMPLED)
+        rows = self.texts(np.arange(0, self.n_items, step), self.text_columns)
+        n_with_kana = sum(bool(KANA.search("".join(row))) for row in rows)
+        return n_with_kana > MIN_JAPANESE * len(rows)
 
     # --- titles ---
 

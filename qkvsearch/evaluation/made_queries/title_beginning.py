@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 
 from qkvsearch.evaluation.made_queries.query_kind import HEADS
@@ -10,7 +12,9 @@ from qkvsearch.evaluation.made_queries.title_words import SIGNS, Changed, TitleK
 from qkvsearch.text.analysis import HAS_CJK
 
 # A half of a shorter title could be any item's. Three Chinese characters are about two words.
-MIN_WORDS, MIN_CHARACTERS = 4, 6
+MIN_WORDS, MIN_CHARACTERS, MIN_BEGINNING = 4, 6, 3
+# Signs between the parts of a Chinese title, and characters that nobody stops behind.
+CUT, PARTICLES = re.compile("[：:—–\\-\\s（(]"), "的之与和在是了の"
 # A beginning with fewer words that tell something could be any item's.
 MIN_TELLING = 2
 
@@ -48,13 +52,19 @@ def _first_words(words: list[str], source: Source) -> str:
 
 
 def _first_characters(title: str, source: Source) -> str:
-    """Return about half of a title in Chinese or Japanese, which have no spaces between words.
+    """Return about half of a title in Chinese or Japanese, which have no spaces between words;
+    "" for none.
 
-    The cut is beside the middle where the catalog has the two characters around it less often in
-    a row: they are hardly one word then.
+    That is what stands before a colon or a dash. In a title without, the cut is beside the middle
+    where the catalog has the two characters around it less often in a row: they are hardly one
+    word then.
     """
+    before_sign = CUT.split(title, maxsplit=1)[0].strip()
+    if MIN_BEGINNING <= len(before_sign) < len(title):
+        return before_sign
     keys = source.build.models.lexical_keys
     middle = len(title) // 2
     cuts = (middle, middle + 1)
     cut = min(cuts, key=lambda place: keys.n_with(title[place - 1 : place + 1]))
-    return title[:cut].strip().strip(SIGNS)
+    beginning = title[:cut].strip().rstrip(SIGNS + PARTICLES)
+    return beginning if len(beginning) >= MIN_BEGINNING else ""

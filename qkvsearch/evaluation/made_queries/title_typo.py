@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
@@ -28,7 +29,8 @@ class TitleTypo(TitleKind):
 
     def changed(self, title: str, source: Source, rng: np.random.Generator) -> Changed | None:
         if HAS_CJK(title):
-            return _with_a_cjk_typo(title, rng)
+            # Characters that sound alike in Chinese do not in Japanese.
+            return _with_a_cjk_typo(title, {} if source.is_japanese else homophones(), rng)
         return _with_a_typo(title, source, rng)
 
     def carries(self, source: Source) -> frozenset[str]:
@@ -70,29 +72,32 @@ def mistyped(word: str, rng: np.random.Generator) -> str:
 # --- Chinese, Japanese and Korean ---
 
 
-def _with_a_cjk_typo(title: str, rng: np.random.Generator) -> Changed | None:
+def _with_a_cjk_typo(
+    title: str, homophones: Mapping[str, str], rng: np.random.Generator
+) -> Changed | None:
     runs = list(CJK_RUN.finditer(title))
     if not runs:
         return None
     run = runs[rng.integers(len(runs))]
-    query = title[: run.start()] + mistyped_cjk(run[0], rng) + title[run.end() :]
+    query = title[: run.start()] + mistyped_cjk(run[0], homophones, rng) + title[run.end() :]
     return Changed(query, title)
 
 
-def mistyped_cjk(run: str, rng: np.random.Generator) -> str:
+def mistyped_cjk(run: str, homophones: Mapping[str, str], rng: np.random.Generator) -> str:
     """Return characters with one that sounds the same, two swapped, or one missing.
 
     Whoever types Chinese by its sounds and takes the wrong one of the offered characters makes the
     first kind of error. The others are made where no character is known to sound like another.
+    homophones: as the function of this name returns them.
 
-    >>> mistyped_cjk("火锅英雄", np.random.default_rng(2))
+    >>> mistyped_cjk("火锅英雄", homophones(), np.random.default_rng(2))
     '火英锅雄'
     """
-    sounding_alike = [place for place, character in enumerate(run) if character in homophones()]
+    sounding_alike = [place for place, character in enumerate(run) if character in homophones]
     error = rng.integers(3)
     if error == 0 and sounding_alike:
         place = sounding_alike[rng.integers(len(sounding_alike))]
-        others = homophones()[run[place]]
+        others = homophones[run[place]]
         return run[:place] + others[rng.integers(len(others))] + run[place + 1 :]
     place = int(rng.integers(1, len(run) - 1))
     if error == 1 and len(run) >= SHORTEST_CJK_TO_DROP:

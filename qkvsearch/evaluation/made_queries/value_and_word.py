@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from math import ceil
 
 import numpy as np
 
@@ -83,11 +82,11 @@ def values_of(column: StoredColumn, cell: object) -> list[str]:
 
 
 def _most_telling(source: Source, title: str) -> list[str]:
-    """Return the words of a title that few items have: the rarer half."""
+    """Return the words of a title that few items have: the rarer half, at least one."""
     words = {
         token.text: source.build.models.lexical_keys.n_with(token.term)
         for token in source.telling_words(title)
         if len(token.text) >= SHORTEST or not token.text.isascii()
     }
     by_rarity = sorted(words, key=lambda word: (words[word], word))
-    return by_rarity[: ceil(len(by_rarity) / 2)]
+    return by_rarity[: max(1, len(by_rarity) // 2)]

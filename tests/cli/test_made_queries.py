@@ -1,0 +1,63 @@
+"""`evaluate search` without queries, as the terminal and scripts get it."""
+
+import csv
+import io
+import json
+
+import pytest
+
+from qkvsearch.evaluation.made_queries.kinds import KINDS_BY_NAME
+
+EVALUATE = ("evaluate", "search")
+
+
+@pytest.fixture(scope="module")
+def table(qkv, videos_path):
+    return qkv("-w", videos_path, *EVALUATE).stdout
+
+
+def test_the_table_begins_with_a_sentence_and_names_kinds_in_words(table):
+    assert " of " in table.splitlines()[0]
+    assert "first" in table.splitlines()[0]
+    assert not [name for name in KINDS_BY_NAME if "_" in name and name in table]
+    assert max(map(len, table.splitlines())) <= 80
+
+
+def test_found_by_is_a_head_that_has_the_item_first_when_asked_alone(qkv, videos_path):
+    report = json.loads(qkv("-w", videos_path, *EVALUATE, "--format", "json").stdout)
+    known = [row for row in report["worst"] if KINDS_BY_NAME[row["kind"]].looks_for_one_item]
+    checked = 0
+    for row in known:
+        if row["found_by"] is not None and row["others"] == 0:
+            asked = ("search", row["query"], "--heads", row["found_by"], "-k", "1")
+            (hit,) = json.loads(qkv("-w", videos_path, *asked, "--format", "json").stdout)["hits"]
+            assert hit["id"] == row["id"]
+            checked += 1
+    assert checked or not known
+
+
+def test_csv_has_a_row_for_each_kind_and_shares_that_add_up(qkv, videos_path):
+    out = qkv("-w", videos_path, *EVALUATE, "--format", "csv").stdout
+    rows = list(csv.DictReader(io.StringIO(out)))
+    assert {row["kind"] for row in rows} <= KINDS_BY_NAME.keys()
+    for row in rows:
+        assert float(row["among_ten"]) + float(row["missing"]) == pytest.approx(1)
+        assert float(row["first"]) <= float(row["among_ten"])
+
+
+@pytest.mark.parametrize("option", ["--queries", "--qrels"])
+def test_one_of_two_files_is_an_error(qkv, videos_path, tmp_path, option):
+    file = tmp_path / "file.tsv"
+    file.write_text("q1\tapple\n")
+    result = qkv("-w", videos_path, *EVALUATE, option, file, code=1)
+    assert "--queries" in result.stderr
+    assert "--qrels" in result.stderr
+
+
+def test_a_log_alone_is_told_what_to_give(qkv, tmp_path):
+    log = tmp_path / "log.csv"
+    log.write_text(
+        "user,item,rating\n" + "".join(f"u{n % 5},i{n % 7},{1 + n % 5}\n" for n in range(30))
+    )
+    qkv("-w", tmp_path / "ws", "build", log)
+    assert "--queries" in qkv("-w", tmp_path / "ws", *EVALUATE, expect=1).stderr
