@@ -6,38 +6,48 @@ import json
 
 import pytest
 
+import qkvsearch
 from qkvsearch.evaluation.made_queries.kinds import KINDS_BY_NAME
+from qkvsearch.tables.samples import sample
 
 EVALUATE = ("evaluate", "search")
+N_ITEMS = 25
 
 
 @pytest.fixture(scope="module")
-def table(qkv, videos_path):
-    return qkv("-w", videos_path, *EVALUATE).stdout
+def shelf_path(tmp_path_factory):
+    """A few of the bundled videos: their queries are asked in a moment."""
+    folder = tmp_path_factory.mktemp("shelf")
+    lines = sample("videos").path("videos.csv").read_text(encoding="utf-8").splitlines()
+    items = folder / "items.csv"
+    items.write_text("\n".join(lines[: N_ITEMS + 1]), encoding="utf-8")
+    qkvsearch.build(folder / "ws", items=items, encoder="corpus")
+    return folder / "ws"
 
 
-def test_the_table_begins_with_a_sentence_and_names_kinds_in_words(table):
+def test_the_table_begins_with_a_sentence_and_names_kinds_in_words(qkv, shelf_path):
+    table = qkv("-w", shelf_path, *EVALUATE).stdout
     assert " of " in table.splitlines()[0]
     assert "first" in table.splitlines()[0]
     assert not [name for name in KINDS_BY_NAME if "_" in name and name in table]
     assert max(map(len, table.splitlines())) <= 80
 
 
-def test_found_by_is_a_head_that_has_the_item_first_when_asked_alone(qkv, videos_path):
-    report = json.loads(qkv("-w", videos_path, *EVALUATE, "--format", "json").stdout)
+def test_found_by_is_a_head_that_has_the_item_first_when_asked_alone(qkv, shelf_path):
+    report = json.loads(qkv("-w", shelf_path, *EVALUATE, "--format", "json").stdout)
     known = [row for row in report["worst"] if KINDS_BY_NAME[row["kind"]].looks_for_one_item]
     checked = 0
     for row in known:
         if row["found_by"] is not None and row["others"] == 0:
             asked = ("search", row["query"], "--heads", row["found_by"], "-k", "1")
-            (hit,) = json.loads(qkv("-w", videos_path, *asked, "--format", "json").stdout)["hits"]
+            (hit,) = json.loads(qkv("-w", shelf_path, *asked, "--format", "json").stdout)
             assert hit["id"] == row["id"]
             checked += 1
     assert checked or not known
 
 
-def test_csv_has_a_row_for_each_kind_and_shares_that_add_up(qkv, videos_path):
-    out = qkv("-w", videos_path, *EVALUATE, "--format", "csv").stdout
+def test_csv_has_a_row_for_each_kind_and_shares_that_add_up(qkv, shelf_path):
+    out = qkv("-w", shelf_path, *EVALUATE, "--format", "csv").stdout
     rows = list(csv.DictReader(io.StringIO(out)))
     assert {row["kind"] for row in rows} <= KINDS_BY_NAME.keys()
     for row in rows:
@@ -46,10 +56,11 @@ def test_csv_has_a_row_for_each_kind_and_shares_that_add_up(qkv, videos_path):
 
 
 @pytest.mark.parametrize("option", ["--queries", "--qrels"])
-def test_one_of_two_files_is_an_error(qkv, videos_path, tmp_path, option):
+def test_one_of_two_files_is_an_error(qkv, shelf_path, tmp_path, option):
     file = tmp_path / "file.tsv"
     file.write_text("q1\tapple\n")
-    result = qkv("-w", videos_path, *EVALUATE, option, file, code=1)
+    result = qkv("-w", shelf_path, *EVALUATE, option, file)
+    assert result.code == 1
     assert "--queries" in result.stderr
     assert "--qrels" in result.stderr
 
@@ -60,4 +71,6 @@ def test_a_log_alone_is_told_what_to_give(qkv, tmp_path):
         "user,item,rating\n" + "".join(f"u{n % 5},i{n % 7},{1 + n % 5}\n" for n in range(30))
     )
     qkv("-w", tmp_path / "ws", "build", log)
-    assert "--queries" in qkv("-w", tmp_path / "ws", *EVALUATE, expect=1).stderr
+    result = qkv("-w", tmp_path / "ws", *EVALUATE)
+    assert result.code == 1
+    assert "--queries" in result.stderr

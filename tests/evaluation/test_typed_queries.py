@@ -36,7 +36,7 @@ def objects(tmp_path_factory):
             "title": title,
             "maker": maker,
             "place": place,
-            "text": text,
+            "text": f"{text} It weighs little and stands in every room that has a door.",
             "record": [{"name": maker, "role": "maker of the thing", "born": None, "code": n}],
         }
         for n, (title, maker, place, text) in enumerate(OBJECTS)
