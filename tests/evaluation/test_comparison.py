@@ -228,7 +228,7 @@ def test_reasons_of_other_heads_add_up_to_the_change_of_the_lead(movies, assert_
 def test_what_left_and_joined_the_catalog_is_told(report):
     moves = moves_of(report, "kettle")
     assert moves[3].by == "not in the catalog any more"
-    assert "“Red kettle with a spout” above it is not in the catalog" in moves[2].by
+    assert "“Red kettle with a spout” above it left the catalog" in moves[2].by
     assert moves_of(report, "lamp")[9].by == "new in the catalog"
 
 
@@ -239,11 +239,11 @@ def test_a_new_item_above_is_the_reason_of_a_fall(tmp_path):
         first = engine.snapshot.name
         engine.add(pd.DataFrame([(0, "green tea")], columns=["id", "title"]))
         moves = moves_of(engine.compare(first, queries=["green tea"]), "1")
-        assert moves[1].by == "“green tea” above it is new in the catalog"
+        assert moves[1].by == "“green tea” is new in the catalog, and above it"
         # Now in the other direction.
         back = moves_of(engine.compare(engine.snapshot.name, first, queries=["green tea"]), "1")
         assert back[0].by == "not in the catalog any more"
-        assert back[1].by == "“green tea” above it is not in the catalog any more"
+        assert back[1].by == "“green tea” above it left the catalog"
 
 
 def test_a_column_that_has_the_word_now_is_named(store, names):
@@ -381,4 +381,4 @@ def test_shares_are_counted_by_tenths(report):
     shares = {"a": 1.0, "b": 0.95, "c": 0.9, "d": 0.85, "e": 0.05, "f": 0.0, "g": None}
     page = type(report)(report.before, report.after, shares, [])
     found = {share: n for share, n in page.by_share().items() if n}
-    assert found == {"all": 1, "90% or more": 2, "80% or more": 1, "less": 2}
+    assert found == {"100%": 1, "90–99%": 2, "80–89%": 1, "0–9%": 2}
