@@ -51,9 +51,7 @@ ROUNDING = 1e-9
 FILE = click.Path(path_type=Path)
 
 
-def _number(
-    _context: click.Context, _option: click.Parameter, value: float | None
-) -> float | None:
+def _number(_context: click.Context, _option: click.Parameter, value: float | None) -> float | None:
     """Return the value of an option. Raises `click.BadParameter` for NaN, which is in any range."""
     if value is not None and isnan(value):
         raise click.BadParameter("it is not a number")

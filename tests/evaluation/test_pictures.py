@@ -172,8 +172,10 @@ def test_a_group_without_a_figure_leaves_a_gap():
 
 
 def test_made_queries_are_parts_of_their_kind_and_misses_are_counted_by_head():
-    first = KindFigures(10, 0.5, 0.8, 0.2, (0.3, 0.7), 0.6, {"lexical": 3}, [], True)
-    second = KindFigures(4, 0.25, 0.25, 0.75, (0.0, 0.6), 0.25, {"lexical": 1, "lsa": 2}, [], True)
+    first = KindFigures(10, 0.5, 0.8, 0.2, (0.3, 0.7), 0.6, {"lexical": 3}, [], True, 0.4)
+    second = KindFigures(
+        4, 0.25, 0.25, 0.75, (0.0, 0.6), 0.25, {"lexical": 1, "lsa": 2}, [], True, 0.5
+    )
     outcomes, misses = made_panels({"title_typo": first, "description": second})
     for group in range(2):
         assert sum(series.values[group] for series in outcomes.series) == pytest.approx(1)
@@ -184,7 +186,7 @@ def test_made_queries_are_parts_of_their_kind_and_misses_are_counted_by_head():
 
 
 def test_a_search_that_misses_nothing_has_no_panel_of_misses():
-    all_first = KindFigures(10, 1.0, 1.0, 0.0, (0.7, 1.0), 1.0, {}, [], True)
+    all_first = KindFigures(10, 1.0, 1.0, 0.0, (0.7, 1.0), 1.0, {}, [], True, 1.0)
     assert len([*made_panels({"title_typo": all_first})]) == 1
 
 
