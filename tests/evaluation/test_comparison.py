@@ -13,6 +13,7 @@ import qkvsearch
 from qkvsearch.engine import Engine
 from qkvsearch.errors import DamagedError, DataError, QkvError, WorkspaceError
 from qkvsearch.evaluation.comparison import compared
+from qkvsearch.evaluation.comparison.comparison_page import LEADS
 from qkvsearch.evaluation.comparison.sides import Group, Side
 from qkvsearch.evaluation.made_queries.kinds import make_queries
 from qkvsearch.heads.search_settings import SearchSettings
@@ -445,6 +446,11 @@ def test_a_page_without_changes_says_so(store, names):
     page = store.compare(names[0], names[0], queries=QUERIES).to_page()
     assert "All queries have the same hits" in page
     assert "<details" not in page
+
+
+def test_a_page_explains_its_numbers_where_it_has_some(store, names):
+    assert LEADS in store.compare(queries=QUERIES, heads="lexical").to_page()
+    assert LEADS not in store.compare(names[0], queries=["lantern"]).to_page()
 
 
 def test_shares_are_counted_by_tenths(report):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 FILES = Path(__file__).parent
 TITLE = "What changed in the answers"
 LEADS = (
-    "A number is what a word, or a head for all words, added to the item’s lead over the items "
+    "A number is what a word, or a head for all words, added to the item's lead over the items "
     "that it passed or that passed it. The lead is its score minus the mean of theirs."
 )
 # So many queries, the most changed ones, are unfolded.
