@@ -14,6 +14,7 @@ from qkvsearch.evaluation.made_queries.report import KindFigures, Outcome, n_of_
 from qkvsearch.evaluation.made_queries.source import Source, sentences
 from qkvsearch.evaluation.made_queries.title_typo import homophones, mistyped_cjk
 from qkvsearch.evaluation.made_queries.title_words import as_typed
+from qkvsearch.evaluation.metrics import wilson
 
 # Titles with signs, with a name in several columns, in Chinese, and twice the same.
 OBJECTS = [
@@ -65,7 +66,7 @@ def of_kind(kind, n_first, n, found_by=None):
     """The figures of a kind with this many queries, of which so many have their item first."""
     share = n_first / n
     return KindFigures(
-        n, share, 1.0, 0.0, report.wilson(n_first, n), share, found_by or {}, [], True
+        n, share, 1.0, 0.0, wilson(n_first, n), share, found_by or {}, [], True, share
     )
 
 
@@ -202,8 +203,10 @@ def test_the_sentence_names_a_kind_that_is_clearly_weaker():
 
 
 def test_items_that_are_alike_are_the_last_examples(objects):
-    alike = [Outcome(MadeQuery("alike_by_title", f"a{n}", 0, (0, 1), 2), None) for n in range(3)]
-    typos = [Outcome(MadeQuery("title_typo", f"t{n}", 4), n + 2) for n in range(3)]
+    alike = [
+        Outcome(MadeQuery("alike_by_title", f"a{n}", 0, (0, 1), 2), None, None) for n in range(3)
+    ]
+    typos = [Outcome(MadeQuery("title_typo", f"t{n}", 4), n + 2, None) for n in range(3)]
     worst = report._worst(objects, [*alike, *typos])
     assert [row["query"] for row in worst] == ["t2", "t1", "t0", "a0", "a1", "a2"]
     assert [row["others"] for row in worst] == [0, 0, 0, 1, 1, 1]

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
-from math import sqrt
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -21,10 +20,12 @@ from qkvsearch.evaluation.made_queries.kinds import (
     kinds_that_count,
     make_queries,
 )
+from qkvsearch.evaluation.made_queries.popularity import FirstByPopularity, first_by_popularity
 from qkvsearch.evaluation.made_queries.query_kind import HEADS, MadeQuery
 from qkvsearch.evaluation.made_queries.source import Source
-from qkvsearch.evaluation.metrics import interval, resampled_means
-from qkvsearch.evaluation.results import WHISKERS, Evaluation
+from qkvsearch.evaluation.metrics import interval, resampled_means, wilson
+from qkvsearch.evaluation.results import OURS, WHISKERS, Evaluation
+from qkvsearch.heads.lexical_head import LEXICAL
 from qkvsearch.rank.loaded_build import LoadedBuild
 from qkvsearch.rank.questions import SearchQuestion
 from qkvsearch.rank.search import search
@@ -41,8 +42,6 @@ MAX_WORST = 20
 OF_DESCRIPTIONS = frozenset([Description.name, DescriptionClause.name])
 # Fewer queries are counted in a sentence one by one, and more by tens.
 FEW = 20
-# The quantile of the normal distribution of a 95% interval.
-Z = 1.96
 
 
 class KindFigures(NamedTuple):
@@ -63,6 +62,8 @@ class KindFigures(NamedTuple):
     carries: list[str]
     # Whether they are in the means over all kinds.
     counts: bool
+    # The share of those whose item the lexical head alone has first.
+    first_by_lexical: float
 
     def to_dict(self) -> dict[str, Any]:
         """Return an object for JSON."""
@@ -79,6 +80,8 @@ class MadeEvaluation(Evaluation):
     sentence: str = ""
     # By the name of the kind.
     kinds: dict[str, KindFigures] = field(default_factory=dict)
+    # Of the kinds in the means: by how many users of the log met the item. Empty without a log.
+    first_by_popularity: Sequence[FirstByPopularity] = ()
     # Queries whose item was not first: `query`, `kind`, `id`, `title`, `rank`, `found_by`, and
     # `others`, how many other items are right as well.
     worst: Sequence[dict[str, Any]] = ()
@@ -91,6 +94,7 @@ class MadeEvaluation(Evaluation):
             "sentence": self.sentence,
             **super().to_dict(),
             "kinds": {name: figures.to_dict() for name, figures in self.kinds.items()},
+            "by_popularity": [group.to_dict() for group in self.first_by_popularity],
             "worst": list(self.worst),
             "limits": list(self.limits),
         }
@@ -99,7 +103,7 @@ class MadeEvaluation(Evaluation):
         """Return what `plot` draws, as data."""
         from qkvsearch.evaluation.pictures.made_panels import made_panels
 
-        return list(made_panels(self.kinds))
+        return list(made_panels(self.kinds, self.first_by_popularity))
 
     def headline(self) -> str:
         """Return what was evaluated, in one line."""
@@ -131,6 +135,7 @@ class MadeEvaluation(Evaluation):
                     "among_ten": figures.among_ten,
                     "missing": figures.missing,
                     "mrr@10": figures.mrr,
+                    "first_by_lexical": figures.first_by_lexical,
                 }
             )
         return rows
@@ -142,6 +147,8 @@ class Outcome(NamedTuple):
     query: MadeQuery
     # The best rank of an item that answers it; None where none is among the ten.
     rank: int | None
+    # That rank by the lexical head alone.
+    lexical_rank: int | None
     # The heads that have such an item first by themselves; empty where the search has it first.
     found_by: tuple[str, ...] = ()
 
@@ -152,6 +159,11 @@ class Outcome(NamedTuple):
     @property
     def is_first(self) -> bool:
         return self.rank == 1
+
+    @property
+    def by_lexical(self) -> Outcome:
+        """What the lexical head alone made of the query."""
+        return self._replace(rank=self.lexical_rank, found_by=())
 
 
 def evaluate_made_queries(
@@ -188,10 +200,12 @@ def evaluate_made_queries(
     return MadeEvaluation(
         PROTOCOL,
         metrics,
+        baselines={LEXICAL.name: _means([each.by_lexical for each in of_mean])[0]},
         facts=facts,
         intervals=intervals,
         sentence=_sentence(kinds),
         kinds=kinds,
+        first_by_popularity=_by_popularity(build, of_mean),
         worst=_worst(build, outcomes),
         limits=_limits(kinds, counted, Source(build)),
     )
@@ -203,18 +217,23 @@ def ask(
     heads: Sequence[str] | None = None,
     progress: Progress = silent,
 ) -> list[Outcome]:
-    """Ask the search each query, and each head alone those whose item was not first."""
+    """Ask the search and the lexical head each query, and every other head alone those whose item
+    was not first.
+    """
+    dense = [name for name in build.models.head_weights if name != LEXICAL.name]
     ranks = []
     for done, query in enumerate(queries, 1):
         ranks.append(rank_of_answer(build, query, heads))
         progress("asking the search", done, len(queries))
     outcomes = []
-    single = list(build.models.head_weights)
     for done, (query, rank) in enumerate(zip(queries, ranks, strict=True), 1):
-        found_by: Iterable[str] = ()
+        lexical_rank = rank_of_answer(build, query, [LEXICAL.name])
+        found_by = []
         if rank != 1:
-            found_by = [name for name in single if rank_of_answer(build, query, [name]) == 1]
-        outcomes.append(Outcome(query, rank, tuple(found_by)))
+            alone = {name: rank_of_answer(build, query, [name]) for name in dense}
+            alone = {LEXICAL.name: lexical_rank, **alone}
+            found_by = [name for name, own_rank in alone.items() if own_rank == 1]
+        outcomes.append(Outcome(query, rank, lexical_rank, tuple(found_by)))
         progress("asking each head", done, len(queries))
     return outcomes
 
@@ -271,21 +290,21 @@ def _by_kind(
             found_by=dict(Counter(head for each in own for head in each.found_by)),
             carries=sorted(KINDS_BY_NAME[name].carries(source)),
             counts=name in counted,
+            first_by_lexical=sum(each.by_lexical.is_first for each in own) / n,
         )
     return figures
 
 
-def wilson(n_hits: int, n: int) -> tuple[float, float]:
-    """Return the 95% interval of a share, n_hits of n. Wilson 1927, "Probable inference".
-
-    >>> [round(end, 3) for end in wilson(8, 10)]
-    [0.49, 0.943]
-    """
-    share = n_hits / n
-    middle = (share + Z**2 / (2 * n)) / (1 + Z**2 / n)
-    half = Z * sqrt(share * (1 - share) / n + Z**2 / (4 * n**2)) / (1 + Z**2 / n)
-    # Rounding errors would leave a share of 0 or 1 outside its interval.
-    return max(0.0, min(middle - half, share)), min(1.0, max(middle + half, share))
+def _by_popularity(build: LoadedBuild, outcomes: Sequence[Outcome]) -> list[FirstByPopularity]:
+    """Return how often the item is first by its popularity; nothing without a log."""
+    if build.models.implicit is None:
+        return []
+    items = np.array([each.query.item for each in outcomes], dtype=np.int64)
+    is_first = {
+        OURS: np.array([each.is_first for each in outcomes], dtype=bool),
+        LEXICAL.name: np.array([each.by_lexical.is_first for each in outcomes], dtype=bool),
+    }
+    return first_by_popularity(build.models.item_counts[items], is_first)
 
 
 # --- for people ---
