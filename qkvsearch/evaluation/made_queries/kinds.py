@@ -19,6 +19,7 @@ from qkvsearch.evaluation.made_queries.title_typo import TitleTypo
 from qkvsearch.evaluation.made_queries.title_word_left_out import TitleWordLeftOut
 from qkvsearch.evaluation.made_queries.title_words_swapped import TitleWordsSwapped
 from qkvsearch.evaluation.made_queries.value_and_word import ValueAndWord
+from qkvsearch.evaluation.made_queries.words_among_alike import WordsAmongAlike
 from qkvsearch.rank.loaded_build import LoadedBuild
 
 KINDS: list[QueryKind] = [
@@ -29,25 +30,31 @@ KINDS: list[QueryKind] = [
     TitleWordsSwapped(),
     TitleSynonym(),
     ValueAndWord(),
+    WordsAmongAlike(),
     AlikeByTitle(),
     AlikeBySentence(),
 ]
 KINDS_BY_NAME: Mapping[str, QueryKind] = {kind.name: kind for kind in KINDS}
 
-# So many queries of each kind.
-MAX_QUERIES = 150
+# So many queries of each kind, and so many times more of one that compares heads: most settings
+# differ little.
+MAX_QUERIES, FOR_HEADS = 150, 2
 
 
 def make_queries(
     build: LoadedBuild, random_state: int = 0, per_kind: int = MAX_QUERIES
 ) -> list[MadeQuery]:
-    """Return queries of all kinds that a build allows; the same ones for the same random state."""
+    """Return queries of all kinds that a build allows; the same ones for the same random state.
+
+    per_kind: how many, of a kind that compares heads twice as many.
+    """
     source = Source(build)
     queries: list[MadeQuery] = []
     for kind in KINDS:
         # A kind has its own random numbers, so that a new kind does not change the others.
         rng = np.random.default_rng([random_state, crc32(kind.name.encode())])
-        queries += islice(kind.make(source, rng), per_kind)
+        n_queries = per_kind * (FOR_HEADS if kind.carries_heads(source) else 1)
+        queries += islice(kind.make(source, rng), n_queries)
     return queries
 
 

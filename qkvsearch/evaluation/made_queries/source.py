@@ -49,6 +49,11 @@ class Source:
         """
         return self.build.models.words.mean_length > MAX_MEAN_LENGTH
 
+    @cached_property
+    def vectors_by_table(self) -> dict[int, np.ndarray]:
+        """The vectors of the items that were compared by a table of meanings, (d,), by row."""
+        return {}
+
     # --- titles ---
 
     @cached_property

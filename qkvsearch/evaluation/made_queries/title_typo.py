@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from qkvsearch.evaluation.made_queries.query_kind import HEADS, SPELLING
+from qkvsearch.evaluation.made_queries.query_kind import SPELLING
 from qkvsearch.evaluation.made_queries.source import Source
 from qkvsearch.evaluation.made_queries.title_words import Changed, TitleKind
 from qkvsearch.text.analysis import HAS_CJK
@@ -29,7 +29,7 @@ class TitleTypo(TitleKind):
         return Changed(" ".join(words), title)
 
     def carries(self, source: Source) -> frozenset[str]:
-        return frozenset([SPELLING]) if source.is_long else frozenset([SPELLING, HEADS])
+        return frozenset([SPELLING])
 
 
 def _can_be_mistyped(word: str) -> bool:
