@@ -1,4 +1,4 @@
-"""Queries that a catalog makes of itself: that each has its answers, and what a report adds up to."""
+"""Made queries: that each has its answers, and what a report on them adds up to."""
 
 from collections import Counter
 from itertools import product
@@ -50,7 +50,7 @@ def build_of(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def topics(build_of):
-    """Titles of four words, and descriptions of two sentences, of one topic each: 20 words of 50."""
+    """Titles of four words and descriptions of two sentences: of one topic each, 20 of 50."""
     rng = np.random.default_rng(5)
     words = np.array([a + b + c + "x" for a, b, c in product(SYLLABLES, repeat=3)])
     by_topic = rng.permutation(words)[: 50 * len(TOPICS)].reshape(len(TOPICS), -1)
@@ -68,7 +68,9 @@ def topics(build_of):
 @pytest.fixture(scope="module")
 def twelve(build_of):
     """Twelve titles of two words, in three colours."""
-    titles = [f"{a} {b}" for a in ("Red", "Blue", "Grey") for b in ("tent", "kettle", "rope", "lamp")]
+    titles = [
+        f"{a} {b}" for a in ("Red", "Blue", "Grey") for b in ("tent", "kettle", "rope", "lamp")
+    ]
     return build_of(pd.DataFrame({"id": range(12), "title": titles}))
 
 
@@ -300,7 +302,7 @@ def test_the_mean_is_that_of_the_kinds_that_count(report):
 
 
 def test_the_worst_examples_are_not_first(report, topics):
-    titles = {hit_id: title for hit_id, title in zip(*_names(topics), strict=True)}
+    titles = dict(zip(*_names(topics), strict=True))
     assert 0 < len(report.worst) <= 20
     for row in report.worst:
         assert row["rank"] is None or row["rank"] > 1

@@ -61,8 +61,8 @@ def make_queries(
 def kinds_that_count(queries: list[MadeQuery], source: Source) -> list[str]:
     """Return the names of the kinds over which a report averages, in the order of `KINDS`.
 
-    These are the kinds whose order of heads agrees with people's on catalogs like this one. Where
-    the catalog allows none of these, they are all kinds.
+    These are the kinds that compare heads on catalogs like this one: their mean orders settings as
+    people do. Where the catalog allows none of these, they are all kinds.
     """
     present = {query.kind for query in queries}
     kinds = [kind for kind in KINDS if kind.name in present]

@@ -326,8 +326,8 @@ def _limits(kinds: Mapping[str, KindFigures], counted: Sequence[str]) -> list[st
     elif len(counted) < len(kinds):
         left_out = [name for name in kinds if name not in counted]
         limits.append(
-            "The means leave out kinds that favour one head whatever it is worth on catalogs like "
-            f"this one: {', '.join(left_out)}."
+            "The means leave out kinds whose order of settings differed from people's on catalogs "
+            f"like this one: {', '.join(left_out)}."
         )
     limits.append(
         "Made queries do not tell what people ask for that no item answers, nor which of several "
