@@ -36,9 +36,9 @@ KINDS: list[QueryKind] = [
 ]
 KINDS_BY_NAME: Mapping[str, QueryKind] = {kind.name: kind for kind in KINDS}
 
-# So many queries of each kind, and so many times more of one that compares heads: most settings
-# differ little.
-MAX_QUERIES, FOR_HEADS = 150, 2
+# So many queries of each kind. Those that compare heads have so many times more, together: most
+# settings differ little.
+MAX_QUERIES, FOR_HEADS = 150, 6
 
 
 def make_queries(
@@ -46,14 +46,15 @@ def make_queries(
 ) -> list[MadeQuery]:
     """Return queries of all kinds that a build allows; the same ones for the same random state.
 
-    per_kind: how many, of a kind that compares heads twice as many.
+    per_kind: how many of each. The kinds that compare heads have six times as many, together.
     """
     source = Source(build)
     queries: list[MadeQuery] = []
+    n_for_heads = per_kind * FOR_HEADS // max(1, sum(kind.carries_heads(source) for kind in KINDS))
     for kind in KINDS:
         # A kind has its own random numbers, so that a new kind does not change the others.
         rng = np.random.default_rng([random_state, crc32(kind.name.encode())])
-        n_queries = per_kind * (FOR_HEADS if kind.carries_heads(source) else 1)
+        n_queries = n_for_heads if kind.carries_heads(source) else per_kind
         queries += islice(kind.make(source, rng), n_queries)
     return queries
 
