@@ -64,6 +64,7 @@ CLAIMS = (
     Section("sample_search", "The bundled questions"),
     Section("answerability", "Telling what has no answer"),
     Section("match_grades", "What the grade of a hit is worth"),
+    Section("made_queries", "Made queries beside people's judgements"),
     Section("typed_texts", "Queries typed in other ways"),
     Section("regret_of_fusion", "All heads together, and each alone"),
     Section("lexical_speed", "BM25 on 100,000 texts"),

@@ -121,6 +121,13 @@ def cranfield() -> JudgedTexts:
     return JudgedTexts(pd.DataFrame(rows), ("title", "body"), queries, judgements)
 
 
+def own_documents() -> dict[str, str]:
+    """The document that each of Cranfield's queries was made from, which has the grade −1."""
+    with (data_folder() / "cranfield" / "cranqrel").open() as lines:
+        judged = [line.split()[:3] for line in lines]
+    return {query: item for query, item, grade in judged if grade == "-1"}
+
+
 def _read_smart(path: Path) -> list[dict[str, str]]:
     """The records of a file in SMART's layout: `.I` begins one, `.T` and `.W` its parts."""
     records = re.split(r"^\.I.*\n", path.read_text("latin-1"), flags=re.MULTILINE)[1:]

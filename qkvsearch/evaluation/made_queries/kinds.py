@@ -20,6 +20,7 @@ from qkvsearch.evaluation.made_queries.title_typo import TitleTypo
 from qkvsearch.evaluation.made_queries.title_word_left_out import TitleWordLeftOut
 from qkvsearch.evaluation.made_queries.title_words_swapped import TitleWordsSwapped
 from qkvsearch.evaluation.made_queries.value_and_word import ValueAndWord
+from qkvsearch.evaluation.made_queries.words_among_alike import WordsAmongAlike
 from qkvsearch.rank.loaded_build import LoadedBuild
 
 KINDS: list[QueryKind] = [
@@ -31,25 +32,32 @@ KINDS: list[QueryKind] = [
     TitleWordsSwapped(),
     TitleSynonym(),
     ValueAndWord(),
+    WordsAmongAlike(),
     AlikeByTitle(),
     AlikeBySentence(),
 ]
 KINDS_BY_NAME: Mapping[str, QueryKind] = {kind.name: kind for kind in KINDS}
 
-# So many queries of each kind.
-MAX_QUERIES = 150
+# So many queries of each kind. Those that compare heads have so many times more, together: most
+# settings differ little.
+MAX_QUERIES, FOR_HEADS = 150, 6
 
 
 def make_queries(
     build: LoadedBuild, random_state: int = 0, per_kind: int = MAX_QUERIES
 ) -> list[MadeQuery]:
-    """Return queries of all kinds that a build allows; the same ones for the same random state."""
+    """Return queries of all kinds that a build allows; the same ones for the same random state.
+
+    per_kind: how many of each. The kinds that compare heads have six times as many, together.
+    """
     source = Source(build)
     queries: list[MadeQuery] = []
+    n_for_heads = per_kind * FOR_HEADS // max(1, sum(kind.carries_heads(source) for kind in KINDS))
     for kind in KINDS:
         # A kind has its own random numbers, so that a new kind does not change the others.
         rng = np.random.default_rng([random_state, crc32(kind.name.encode())])
-        queries += islice(_distinct(kind.make(source, rng)), per_kind)
+        n_queries = n_for_heads if kind.carries_heads(source) else per_kind
+        queries += islice(_distinct(kind.make(source, rng)), n_queries)
     return queries
 
 
@@ -65,8 +73,8 @@ def _distinct(queries: Iterable[MadeQuery]) -> Iterator[MadeQuery]:
 def kinds_that_count(queries: list[MadeQuery], source: Source) -> list[str]:
     """Return the names of the kinds over which a report averages, in the order of `KINDS`.
 
-    These are the kinds whose order of heads agrees with people's on catalogs like this one. Where
-    the catalog allows none of these, they are all kinds.
+    These are the kinds that compare heads on catalogs like this one: their mean orders settings as
+    people do. Where the catalog allows none of these, they are all kinds.
     """
     present = {query.kind for query in queries}
     kinds = [kind for kind in KINDS if kind.name in present]

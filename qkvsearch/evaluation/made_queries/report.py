@@ -389,8 +389,8 @@ def _limits(kinds: Mapping[str, KindFigures], counted: Sequence[str], source: So
     elif len(counted) < len(kinds):
         left_out = [KINDS_BY_NAME[name].description for name in kinds if name not in counted]
         limits.append(
-            "The means leave out kinds that favour one head whatever it is worth on catalogs like "
-            f"this one: {'; '.join(left_out)}."
+            "The means leave out kinds whose order of settings differed from people's on catalogs "
+            f"like this one: {'; '.join(left_out)}."
         )
     if source.description is not None and not OF_DESCRIPTIONS & kinds.keys():
         limits.append(

@@ -62,6 +62,11 @@ class Source:
         n_with_kana = sum(bool(KANA.search("".join(row))) for row in rows)
         return n_with_kana > MIN_JAPANESE * len(rows)
 
+    @cached_property
+    def vectors_by_table(self) -> dict[int, np.ndarray]:
+        """The vectors of the items that were compared by a table of meanings, (d,), by row."""
+        return {}
+
     # --- titles ---
 
     @cached_property

@@ -6,7 +6,6 @@ import re
 
 import numpy as np
 
-from qkvsearch.evaluation.made_queries.query_kind import HEADS
 from qkvsearch.evaluation.made_queries.source import Source
 from qkvsearch.evaluation.made_queries.title_words import SIGNS, Changed, TitleKind
 from qkvsearch.text.analysis import HAS_CJK
@@ -35,7 +34,7 @@ class TitleBeginning(TitleKind):
         return Changed(beginning, beginning) if beginning else None
 
     def carries(self, source: Source) -> frozenset[str]:
-        return frozenset() if source.is_long else frozenset([HEADS])
+        return frozenset()
 
 
 def _first_words(words: list[str], source: Source) -> str:

@@ -6,7 +6,6 @@ from itertools import pairwise
 
 import numpy as np
 
-from qkvsearch.evaluation.made_queries.query_kind import HEADS
 from qkvsearch.evaluation.made_queries.source import Source
 from qkvsearch.evaluation.made_queries.title_words import Changed, TitleKind
 
@@ -28,4 +27,4 @@ class TitleWordsSwapped(TitleKind):
         return Changed(" ".join(words), title)
 
     def carries(self, source: Source) -> frozenset[str]:
-        return frozenset() if source.is_long else frozenset([HEADS])
+        return frozenset()
