@@ -937,7 +937,6 @@ class Engine:
         `evaluate_search`, which are asked beside the made ones. Raises `QkvError`.
         """
         from qkvsearch.evaluation.search_tuning import tune_search
-        from qkvsearch.heads.search_settings import SearchSettings
         from qkvsearch.learn.tuned_search import use_in_search
         from qkvsearch.tables.judgements import judged_by
 
@@ -955,8 +954,7 @@ class Engine:
             progress=progress,
         )
         if tuning.worthwhile:
-            settings = SearchSettings(**tuning.settings)
-            self._changed(use_in_search, settings, random_state, tuning.keys, progress)
+            self._changed(use_in_search, tuning.found, random_state, tuning.keys, progress)
         return tuning
 
     @checked_arguments
