@@ -21,7 +21,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 import qkvsearch as qkv
-from benchmarks.support.public_data import JudgedTexts, cranfield, ted
+from benchmarks.support.public_data import JudgedTexts, cranfield, cranfield_with_sources, ted
 from benchmarks.support.results import Row
 from benchmarks.support.script import main
 from qkvsearch._utils.callbacks import silent
@@ -35,6 +35,8 @@ from qkvsearch.rank.loaded_build import LoadedBuild
 # The queries of these seeds count together.
 SEEDS = (1, 2)
 N_QUERIES, DRAWN = 400, 41
+# What a catalog is tuned by.
+SEEDS_OF_TUNING, MINUTES = (0, 1), 4.0
 
 
 @contextmanager
@@ -137,9 +139,67 @@ def _agreement_rows(
         yield Row(task, kind, "Kendall's τ of steps", agreed)
 
 
+# --- worthwhile ---
+
+
+def people_of(engine: qkv.Engine, data: JudgedTexts) -> float:
+    return engine.evaluate_search(data.queries, data.judgements).metrics["ndcg@10"]
+
+
+def tuned(
+    name: str, data: JudgedTexts, by: JudgedTexts | None = None, seed: int = 0
+) -> Iterator[Row]:
+    """A catalog before and after `tune search`, by the judgements of `data`. by: other judged
+    queries to tune by, beside those that the catalog makes.
+    """
+    judged = {} if by is None else {"queries": by.queries, "qrels": by.judgements}
+    with built(data) as engine:
+        before, name_before = people_of(engine, data), engine.snapshot.name
+        result = engine.tune_search(minutes=MINUTES, random_state=seed, **judged)
+        after = people_of(engine, data)
+        is_other = engine.snapshot.name != name_before
+        engine.reset_tuning()
+        reset = people_of(engine, data)
+    low, high = result.interval
+    print(
+        f"{name}, seed {seed}: by people {before:.4f}, tuned {after:.4f}, reset {reset:.4f}; held "
+        f"out {result.difference:+.4f} ({low:+.4f} to {high:+.4f}), worthwhile {result.worthwhile},"
+        f" {is_other}; {result.settings}; {result.notes}",
+        flush=True,
+    )
+    task = f"{name}, seed {seed}"
+    yield Row(task, "default settings", "nDCG@10 by people", before)
+    yield Row(task, "after tune search", "nDCG@10 by people", after)
+    yield Row(task, "after tune --reset", "nDCG@10 by people", reset)
+    yield Row(task, "held-out difference", result.metric, result.difference)
+    yield Row(task, "its lower bound", result.metric, low)
+    yield Row(task, "worthwhile", "1 for yes", float(result.worthwhile))
+
+
+def with_addresses(data: JudgedTexts) -> JudgedTexts:
+    """Talks of which the event and the address are searched, too, which nobody asks for."""
+    return replace(data, text=("title", "tags", "event", "url"))
+
+
+def worthwhile() -> Iterator[Row]:
+    for seed in SEEDS_OF_TUNING:
+        yield from tuned("Cranfield", cranfield(), seed=seed)
+        yield from tuned(
+            "Cranfield, authors and sources searched", cranfield_with_sources(), seed=seed
+        )
+    yield from tuned("TED", ted("test"))
+    yield from tuned("TED, by judged dev queries", ted("test"), some_of(ted("dev")))
+    yield from tuned(
+        "TED, addresses searched, by judged dev queries",
+        with_addresses(ted("test")),
+        some_of(ted("dev")),
+    )
+
+
 PARTS_OF_SCRIPT = {
     "agreement_ted": lambda: agreement("TED, dev", some_of(ted("dev"))),
     "agreement_cranfield": lambda: agreement("Cranfield, half", even(cranfield())),
+    "worthwhile": worthwhile,
 }
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ import numpy as np
 
 from qkvsearch._utils.callbacks import Progress, silent
 from qkvsearch._utils.validation import random_seed
-from qkvsearch.errors import Count
+from qkvsearch.errors import Count, listed_names
 from qkvsearch.evaluation.metrics import interval, ndcg, reciprocal_rank, resampled_means
 from qkvsearch.evaluation.search_parts import COLUMNS, PARTS, Parts
 from qkvsearch.evaluation.tuning_queries import Query, TuningQueries, tuning_queries
@@ -43,6 +43,9 @@ COLUMNS_SHARE = 0.4
 RESERVE_FACTOR = 1.5
 # A step is taken if it is better by more than so many standard errors.
 MIN_ERRORS = 1.0
+# Kinds of queries with a higher figure are found already: what is left is too few, and too odd, to
+# say what suits the others.
+MOST_FOUND = 0.95
 # So many held-out items are found at another rank, or too few to tell: if settings made no
 # difference, five changes would all be for the better or all for the worse in one of 16 cases.
 MIN_CHANGED = 6
@@ -88,6 +91,8 @@ class SearchTuning:
     asked: int
     # For how many held-out items the queries' hits differ in the metric.
     changed: int
+    # Kinds of queries that the settings in use find already, which tell nothing.
+    found_already: list[str]
     # What was not tried, and why.
     left_out: list[str]
     out_of_time: bool = False
@@ -109,6 +114,12 @@ class SearchTuning:
     def notes(self) -> list[str]:
         """Sentences for people about limits of the result."""
         notes = [f"Not tried: {reason}." for reason in self.left_out]
+        if self.found_already:
+            kinds = listed_names([kind.replace("_", " ") for kind in self.found_already])
+            notes.append(
+                f"Found already, so of no use to tune by: {kinds} ({self.metric.upper()} above "
+                f"{MOST_FOUND:g})."
+            )
         if self.out_of_time:
             notes.append("The time was up before all settings were tried: `minutes` gives it more.")
         if 0 < self.asked < self.queries:
@@ -136,6 +147,7 @@ class SearchTuning:
             "kinds": self.kinds,
             "worse": self.worse,
             "changed": self.changed,
+            "found_already": self.found_already,
             "queries": self.queries,
             "asked": self.asked,
             "left_out": self.left_out,
@@ -213,6 +225,7 @@ def tune_by_queries(
     n_each = asking.affordable(found_on)
     found_on, held_out = found_on[:n_each], held_out[:n_each]
     steps = _Steps(asking, found_on, carried, deadline, callback)
+    steps.leave_out_found()
     best = steps.best()
     return _judged(steps, best, held_out, seed, len(queries))
 
@@ -331,6 +344,8 @@ class _Steps:
     trials: list[SearchTrial] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
     out_of_time: bool = False
+    # The kinds of queries that the settings in use find already.
+    found: list[str] = field(default_factory=list)
     # The metric of each query by settings, (n,); NaN for one that was not asked with them.
     known: dict[str, np.ndarray] = field(default_factory=dict)
     until: float = math.inf
@@ -343,6 +358,14 @@ class _Steps:
         self._note("", self.current, np.arange(len(self.queries)), start)
         # The held-out half is asked twice, and a build is written.
         self.until = self.deadline - RESERVE_FACTOR * 2 * (time.monotonic() - start)
+
+    def leave_out_found(self) -> None:
+        """Leave out the kinds of queries that the settings in use find already."""
+        figures = self.known[repr(self.in_use)]
+        kinds = np.array([query.kind for query in self.queries])
+        means = {kind: float(figures[kinds == kind].mean()) for kind in {*kinds.tolist()}}
+        self.found = sorted(kind for kind, mean in means.items() if mean > MOST_FOUND)
+        self.carried = {**self.carried, **dict.fromkeys(self.found, frozenset())}
 
     def best(self) -> SearchSettings:
         """Return the settings from which no step leads to better ones, or the last in the time."""
@@ -365,6 +388,8 @@ class _Steps:
         is_told = [told <= self.carried[query.kind] for query in self.queries]
         rows = np.flatnonzero(is_told & ~np.isnan(tuned))
         weights = kind_weights([self.queries[row] for row in rows.tolist()])
+        if not len(rows):
+            return {}
         figures = {"in_use": in_use[rows], "tuned": tuned[rows]}
         return {name: mean_and_error(values, weights)[0] for name, values in figures.items()}
 
@@ -512,6 +537,7 @@ def _judged(
         queries=n_queries,
         asked=len(steps.queries) + len(held_out),
         changed=len({queries[row].item for row in np.flatnonzero(before != after)}),
+        found_already=steps.found,
         left_out=steps.left_out,
         out_of_time=steps.out_of_time,
         trials=steps.trials,
@@ -546,7 +572,7 @@ def _compared(
 def _too_few(metric: str, build: LoadedBuild, n_queries: int) -> SearchTuning:
     """Return the result where there are too few queries to find anything."""
     there_are = "{n} {n:query that tells|queries that tell}".format(n=Count(n_queries))
-    few = f"all settings, because the catalog gives {there_are} which are better"
+    few = f"all settings, because there are only {there_are} which are better"
     in_use = build.models.search_settings
     shown = in_use.shown(build.catalog.catalog_columns.name_of)
     return SearchTuning(
@@ -562,6 +588,7 @@ def _too_few(metric: str, build: LoadedBuild, n_queries: int) -> SearchTuning:
         queries=n_queries,
         asked=0,
         changed=0,
+        found_already=[],
         left_out=[few],
         found=in_use,
     )
