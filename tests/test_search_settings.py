@@ -229,6 +229,7 @@ def test_info_and_builds_tell_of_the_settings_by_the_owners_names(tmp_path):
         assert engine.builds()[0]["command"] == "tune --reset"
 
 
+@pytest.mark.slow
 @needs_static
 def test_a_second_pass_has_the_weight_that_was_found(tmp_path, assert_adds_up):
     path = tmp_path / "ws"
