@@ -181,6 +181,36 @@ def with_addresses(data: JudgedTexts) -> JudgedTexts:
     return replace(data, text=("title", "tags", "event", "url"))
 
 
+NOTICES = (
+    "Please read the terms of use before you order.",
+    "All prices include taxes, and delivery is free within the country.",
+    "Items can be returned within thirty days if they are unused and in their box.",
+    "Write to our customer service if you have questions about your order.",
+    "We ship on working days only, usually within two days after payment.",
+    "Pictures may differ from the product in colour and size.",
+    "Subscribe to our newsletter for offers, news and a discount on your next order.",
+    "The guarantee lasts two years from the day of delivery.",
+    "We accept credit cards, bank transfers and gift vouchers.",
+    "Large items are delivered by a carrier, who will call you first.",
+    "Your data is used for this order only and never given to others.",
+    "Made by hand from sustainable sources, in small numbers.",
+)
+
+
+def with_notices(data: JudgedTexts) -> JudgedTexts:
+    """Abstracts with a searched column of notices, as shops have them: six of twelve sentences
+    each, made up here. They tell nothing of the abstract, and are as long as one.
+    """
+    rng = np.random.default_rng(DRAWN)
+    notices = [" ".join(rng.permutation(NOTICES)[:6]) for _ in range(len(data.items))]
+    return replace(data, items=data.items.assign(notice=notices), text=(*data.text, "notice"))
+
+
+def notices() -> Iterator[Row]:
+    for seed in SEEDS_OF_TUNING:
+        yield from tuned("Cranfield with notices", with_notices(cranfield()), seed=seed)
+
+
 def worthwhile() -> Iterator[Row]:
     for seed in SEEDS_OF_TUNING:
         yield from tuned("Cranfield", cranfield(), seed=seed)
@@ -200,6 +230,7 @@ PARTS_OF_SCRIPT = {
     "agreement_ted": lambda: agreement("TED, dev", some_of(ted("dev"))),
     "agreement_cranfield": lambda: agreement("Cranfield, half", even(cranfield())),
     "worthwhile": worthwhile,
+    "notices": notices,
 }
 
 if __name__ == "__main__":

@@ -150,12 +150,13 @@ def search(queries: Path | None, qrels: Path | None, output: Output, **options: 
     where a file has some. Half of the queries is held out. By the other half, one weight after the
     other is doubled or halved, and a step is taken if it is better by more than its standard error.
     What was found this way is compared once with the settings in use on the held-out half. Only if
-    it is better there by more than chance, and worse for no kind of query, the workspace uses it.
+    it is better there by more than chance, for at least six items, and worse for no kind of query,
+    the workspace uses it.
     Until then nothing changes, and Ctrl-C leaves no trace.
 
-    Made queries cannot tell everything: weights of heads are found only by kinds of queries whose
-    order of heads agreed with people's. Only searches change. Similar items and recommendations
-    stay as they are.
+    Made queries cannot tell everything. Where texts are short they set the weights of heads alone,
+    and kinds that nearly always find their item set nothing. Judged queries set everything. Only
+    searches change: similar items and recommendations stay as they are.
 
     \b
     Examples:
