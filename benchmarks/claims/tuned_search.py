@@ -3,7 +3,7 @@
 `agreement`: every single step from the default settings is judged by people and by each kind of
 made queries. A kind may tell about a part only where people like the step that it likes best. TED's
 dev queries and those of Cranfield with even numbers: `TOLD_BY` of `tuning_queries.py` was chosen by
-these. `worthwhile`: catalogs before and after `tune search`, by people's judgements.
+these. `worthwhile` and `notices`: catalogs before and after `tune search`, by people's judgements.
 
 QKVSEARCH_DATA=data python benchmarks --only tuned_search    (half an hour)
 """
@@ -26,7 +26,8 @@ from benchmarks.support.results import Row
 from benchmarks.support.script import main
 from qkvsearch._utils.callbacks import silent
 from qkvsearch.evaluation.made_queries.kinds import make_queries
-from qkvsearch.evaluation.search_parts import PARTS, Parts
+from qkvsearch.evaluation.search_parts import PARTS as PARTS_OF_SEARCH
+from qkvsearch.evaluation.search_parts import Parts
 from qkvsearch.evaluation.search_tuning import Asking, mean_and_error
 from qkvsearch.evaluation.tuning_queries import JUDGED, Query, judged_queries
 from qkvsearch.heads.search_settings import SearchSettings
@@ -114,7 +115,7 @@ def agreement(name: str, data: JudgedTexts) -> Iterator[Row]:
         asking = Asking(build, "mrr@10", inf, silent)
         asking.encode_columns(inf)
         people = np.flatnonzero(kinds == JUDGED)
-        for part in PARTS:
+        for part in PARTS_OF_SEARCH:
             steps = single_steps(build, asking, part, queries)
             if steps.names:
                 yield from _agreement_rows(f"{name}: {part}", steps, kinds, people)
@@ -226,7 +227,7 @@ def worthwhile() -> Iterator[Row]:
     )
 
 
-PARTS_OF_SCRIPT = {
+PARTS = {
     "agreement_ted": lambda: agreement("TED, dev", some_of(ted("dev"))),
     "agreement_cranfield": lambda: agreement("Cranfield, half", even(cranfield())),
     "worthwhile": worthwhile,
@@ -234,4 +235,4 @@ PARTS_OF_SCRIPT = {
 }
 
 if __name__ == "__main__":
-    main(__file__, PARTS_OF_SCRIPT)
+    main(__file__, PARTS)
