@@ -3,7 +3,7 @@
 `agreement`: every single step from the default settings is judged by people and by each kind of
 made queries. A kind may tell about a part only where people like the step that it likes best. TED's
 dev queries and those of Cranfield with even numbers: `TOLD_BY` of `tuning_queries.py` was chosen by
-these. `worthwhile` and `notices`: catalogs before and after `tune search`, by people's judgements.
+these. The other parts: catalogs before and after `tune search`, by people's judgements.
 
 QKVSEARCH_DATA=data python benchmarks --only tuned_search    (half an hour)
 """
@@ -148,7 +148,11 @@ def people_of(engine: qkv.Engine, data: JudgedTexts) -> float:
 
 
 def tuned(
-    name: str, data: JudgedTexts, by: JudgedTexts | None = None, seed: int = 0
+    name: str,
+    data: JudgedTexts,
+    by: JudgedTexts | None = None,
+    seed: int = 0,
+    minutes: float = MINUTES,
 ) -> Iterator[Row]:
     """A catalog before and after `tune search`, by the judgements of `data`. by: other judged
     queries to tune by, beside those that the catalog makes.
@@ -156,7 +160,7 @@ def tuned(
     judged = {} if by is None else {"queries": by.queries, "qrels": by.judgements}
     with built(data) as engine:
         before, name_before = people_of(engine, data), engine.snapshot.name
-        result = engine.tune_search(minutes=MINUTES, random_state=seed, **judged)
+        result = engine.tune_search(minutes=minutes, random_state=seed, **judged)
         after = people_of(engine, data)
         is_other = engine.snapshot.name != name_before
         engine.reset_tuning()
@@ -212,25 +216,28 @@ def notices() -> Iterator[Row]:
         yield from tuned("Cranfield with notices", with_notices(cranfield()), seed=seed)
 
 
-def worthwhile() -> Iterator[Row]:
+def by_made_queries() -> Iterator[Row]:
     for seed in SEEDS_OF_TUNING:
         yield from tuned("Cranfield", cranfield(), seed=seed)
         yield from tuned(
             "Cranfield, authors and sources searched", cranfield_with_sources(), seed=seed
         )
-    yield from tuned("TED", ted("test"))
-    yield from tuned("TED, by judged dev queries", ted("test"), some_of(ted("dev")))
+        yield from tuned("TED", some_of(ted("test")), seed=seed)
+
+
+def by_judged_queries() -> Iterator[Row]:
+    """By dev queries, and judged by test queries."""
+    test, dev = with_addresses(some_of(ted("test"))), some_of(ted("dev"))
     yield from tuned(
-        "TED, addresses searched, by judged dev queries",
-        with_addresses(ted("test")),
-        some_of(ted("dev")),
+        "TED, events and addresses searched, by judged dev queries", test, dev, minutes=2
     )
 
 
 PARTS = {
     "agreement_ted": lambda: agreement("TED, dev", some_of(ted("dev"))),
     "agreement_cranfield": lambda: agreement("Cranfield, half", even(cranfield())),
-    "worthwhile": worthwhile,
+    "made": by_made_queries,
+    "judged": by_judged_queries,
     "notices": notices,
 }
 

@@ -192,6 +192,12 @@ def test_a_weight_is_at_most_eight_times_what_the_build_chose_and_never_nothing(
     assert max(ratios) / min(ratios) == pytest.approx(8, rel=0.01)
 
 
+def test_of_two_weights_to_double_one_is_to_halve_the_other(build):
+    steps = [step.columns for step in Parts.of(build.models).tried("columns", SearchSettings())]
+    assert len(steps) == 2
+    assert steps[0] != steps[1]
+
+
 def test_a_step_back_to_the_build_is_the_default(build):
     parts = Parts.of(build.models)
     for part in ("heads", "columns", "families"):
