@@ -56,12 +56,17 @@ def some_of(data: JudgedTexts) -> JudgedTexts:
     names = [name for name in data.queries if name in data.judgements]
     drawn = np.random.default_rng(DRAWN).permutation(len(names))[:N_QUERIES]
     queries = {names[row]: data.queries[names[row]] for row in sorted(drawn.tolist())}
-    return replace(data, queries=queries)
+    return asked_for(data, queries)
 
 
 def even(data: JudgedTexts) -> JudgedTexts:
     queries = {name: text for name, text in data.queries.items() if int(name) % 2 == 0}
-    return replace(data, queries=queries)
+    return asked_for(data, queries)
+
+
+def asked_for(data: JudgedTexts, queries: dict[str, str]) -> JudgedTexts:
+    judgements = {name: data.judgements[name] for name in queries if name in data.judgements}
+    return replace(data, queries=queries, judgements=judgements)
 
 
 @dataclass

@@ -14,6 +14,7 @@ import numpy as np
 from qkvsearch._utils.callbacks import Progress, silent
 from qkvsearch._utils.validation import random_seed
 from qkvsearch.errors import Count, listed_names
+from qkvsearch.evaluation.made_queries.halves import is_item_held_out
 from qkvsearch.evaluation.metrics import interval, ndcg, reciprocal_rank, resampled_means
 from qkvsearch.evaluation.search_parts import COLUMNS, PARTS, Parts
 from qkvsearch.evaluation.tuning_queries import Query, TuningQueries, tuning_queries
@@ -218,7 +219,7 @@ def tune_by_queries(
     """
     carried = asked.carried
     queries = [query for query in asked.queries if carried.get(query.kind)]
-    found_on, held_out = _halves(queries, np.random.default_rng(seed))
+    found_on, held_out = _halves(build, queries, np.random.default_rng(seed))
     if min(len(found_on), len(held_out)) < MIN_QUERIES:
         return _too_few(metric, build, len(queries))
     asking = Asking(build, metric, deadline, progress or silent)
@@ -230,17 +231,18 @@ def tune_by_queries(
     return _judged(steps, best, held_out, seed, len(queries))
 
 
-def _halves(queries: Sequence[Query], rng: np.random.Generator) -> tuple[list[Query], list[Query]]:
+def _halves(
+    build: LoadedBuild, queries: Sequence[Query], rng: np.random.Generator
+) -> tuple[list[Query], list[Query]]:
     """Return two halves of the queries, each with the kinds in turn, in random order within them.
 
-    An item is in one half alone: what was found for it would be judged by it.
+    They are the halves of `evaluate search`, and an item is in one alone: what was found for it
+    would be judged by it.
     """
-    items = sorted({query.item for query in queries})
-    is_held_out = dict(zip(items, rng.permutation(len(items)) % 2 == 1, strict=True))
     halves: tuple[dict[str, list[Query]], dict[str, list[Query]]] = ({}, {})
     for number in rng.permutation(len(queries)).tolist():
         query = queries[number]
-        half = halves[int(is_held_out[query.item])]
+        half = halves[int(is_item_held_out(build, query.item))]
         half.setdefault(query.kind, []).append(query)
     first, second = (
         [
