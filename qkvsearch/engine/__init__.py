@@ -772,9 +772,16 @@ class Engine:
         if queries is None and qrels is None:
             from qkvsearch.evaluation.made_queries.report import evaluate_made_queries
 
-            return evaluate_made_queries(
+            made = evaluate_made_queries(
                 build, heads=names, random_state=random_state, progress=progress
             )
+            if not build.models.search_settings.to_dict():
+                return made
+            note = (
+                "With the settings that tune search found, by queries like these: `held_out` in "
+                "JSON has the half that they were not found on."
+            )
+            return replace(made, notes=[note, *made.notes])
         if queries is None or qrels is None:
             raise QkvError(
                 "judged queries are `queries` and `qrels`: give both, or neither for queries made "
