@@ -17,7 +17,7 @@ from qkvsearch.errors import Count, listed_names
 from qkvsearch.evaluation.made_queries.halves import is_item_held_out
 from qkvsearch.evaluation.metrics import interval, ndcg, reciprocal_rank, resampled_means
 from qkvsearch.evaluation.search_parts import COLUMNS, PARTS, Parts
-from qkvsearch.evaluation.tuning_queries import Query, TuningQueries, tuning_queries
+from qkvsearch.evaluation.tuning_queries import JUDGED, Query, TuningQueries, tuning_queries
 from qkvsearch.heads.dense_keys import DenseKeys
 from qkvsearch.heads.search_settings import SearchSettings
 from qkvsearch.learn.tuned_search import MadeKeys, encoded_columns
@@ -362,11 +362,13 @@ class _Steps:
         self.until = self.deadline - RESERVE_FACTOR * 2 * (time.monotonic() - start)
 
     def leave_out_found(self) -> None:
-        """Leave out the kinds of queries that the settings in use find already."""
+        """Leave out the kinds of made queries that the settings in use find already."""
         figures = self.known[repr(self.in_use)]
         kinds = np.array([query.kind for query in self.queries])
         means = {kind: float(figures[kinds == kind].mean()) for kind in {*kinds.tolist()}}
-        self.found = sorted(kind for kind, mean in means.items() if mean > MOST_FOUND)
+        self.found = sorted(
+            kind for kind, mean in means.items() if mean > MOST_FOUND and kind != JUDGED
+        )
         self.carried = {**self.carried, **dict.fromkeys(self.found, frozenset())}
 
     def best(self) -> SearchSettings:
