@@ -2,7 +2,7 @@
 
 `agreement`: every single step from the default settings is judged by people and by each kind of
 made queries. A kind may tell about a part only where people like the step that it likes best. TED's
-dev queries and those of Cranfield with even numbers: `TOLD_BY` of `tuning_queries.py` was chosen by
+dev queries and those of Cranfield with even numbers: what `tuning_queries.py` lets them tell was chosen by
 these. The other parts: catalogs before and after `tune search`, by people's judgements.
 
 QKVSEARCH_DATA=data python benchmarks --only tuned_search    (half an hour)
