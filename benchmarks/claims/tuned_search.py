@@ -1,9 +1,9 @@
 """`tune search`: what made queries tell about each part of a search, and what is tuned by them.
 
 `agreement`: every single step from the default settings is judged by people and by each kind of
-made queries. A kind may tell about a part only where people like the step that it likes best. TED's
-dev queries and those of Cranfield with even numbers: what `tuning_queries.py` lets them tell was chosen by
-these. The other parts: catalogs before and after `tune search`, by people's judgements.
+made queries. A kind may tell about a part only where people like the step that it likes best. What
+`tuning_queries.py` lets them tell was chosen by TED's dev queries and those of Cranfield with even
+numbers. The other parts: catalogs before and after `tune search`, by people's judgements.
 
 QKVSEARCH_DATA=data python benchmarks --only tuned_search    (half an hour)
 """
