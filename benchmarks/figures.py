@@ -67,6 +67,7 @@ CLAIMS = (
     Section("made_queries", "Made queries beside people's judgements"),
     Section("typed_texts", "Queries typed in other ways"),
     Section("regret_of_fusion", "All heads together, and each alone"),
+    Section("tuned_search", "Tuning searches"),
     Section("lexical_speed", "BM25 on 100,000 texts"),
     Section("dense_speed", "A million keys"),
     Section("encoding_speed", "Encoding texts"),

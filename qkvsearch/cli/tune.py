@@ -14,7 +14,7 @@ from qkvsearch.cli.evaluate import FILE, filled, k_option, protocol_option, seed
 from qkvsearch.cli.hits import question_option
 from qkvsearch.cli.render import Output, output_options
 from qkvsearch.cli.text_table import to_table
-from qkvsearch.errors import listed_names
+from qkvsearch.errors import listed_names, quantity
 
 if TYPE_CHECKING:
     from qkvsearch.evaluation.search_tuning import SearchTuning
@@ -150,12 +150,13 @@ def search(queries: Path | None, qrels: Path | None, output: Output, **options: 
     where a file has some. Half of the queries is held out. By the other half, one weight after the
     other is doubled or halved, and a step is taken if it is better by more than its standard error.
     What was found this way is compared once with the settings in use on the held-out half. Only if
-    it is better there by more than chance, and worse for no kind of query, the workspace uses it.
+    it is better there by more than chance, for at least six items, and worse for no kind of query,
+    the workspace uses it.
     Until then nothing changes, and Ctrl-C leaves no trace.
 
-    Made queries cannot tell everything: weights of heads are found only by kinds of queries whose
-    order of heads agreed with people's. Only searches change. Similar items and recommendations
-    stay as they are.
+    Made queries cannot tell everything. Where texts are short they set the weights of heads alone,
+    and kinds that nearly always find their item set nothing. Judged queries set everything. Only
+    searches change: similar items and recommendations stay as they are.
 
     \b
     Examples:
@@ -217,6 +218,11 @@ def _search_conclusion(result: SearchTuning) -> str:
     if result.settings == result.in_use:
         return filled(f"No settings were better than {compared}: nothing is changed.")
     found = search_settings_text(result.settings) or "the default settings"
+    if not result.changed:
+        return filled(
+            f"On the held-out half nothing is found otherwise than by {compared}: nothing is "
+            f"changed. Tried: {found}."
+        )
     low, high = result.interval
     difference = (
         f"On the held-out half {result.difference:+.4f} compared with {compared} (95% interval "
@@ -226,8 +232,9 @@ def _search_conclusion(result: SearchTuning) -> str:
         kinds = listed_names([kind.replace("_", " ") for kind in result.worse])
         return filled(f"{difference}, but worse for {kinds}: nothing is changed. Tried: {found}.")
     if not result.worthwhile:
+        few = f" of {quantity(result.changed, 'item')}" if low > 0 else ""
         return filled(
-            f"{difference}, which could be chance: nothing is changed. Best of what was tried: "
-            f"{found}."
+            f"{difference}{few}, which could be chance: nothing is changed. Best of what was "
+            f"tried: {found}."
         )
     return "\n".join([filled(f"{difference}."), filled(f"Now in use: {found}"), filled(BACK)])

@@ -101,7 +101,11 @@ class Parts:
 def _steps(
     weights: Mapping[str, float], default: Mapping[str, float]
 ) -> Iterator[dict[str, float]]:
-    """Yield weights that add up to 1, of which one is larger or smaller than before."""
+    """Yield weights that add up to 1, of which one is larger or smaller than before.
+
+    Of two weights, to double one is to halve the other: it is one step.
+    """
+    seen: list[dict[str, float]] = []
     for name in weights:
         for factor in (STEP, 1 / STEP):
             changed = {**weights, name: weights[name] * factor}
@@ -109,7 +113,9 @@ def _steps(
             scaled = {each: round(weight / total, DIGITS) for each, weight in changed.items()}
             # Beside the others, which have a common factor of their own.
             ratios = [scaled[each] / default[each] for each in scaled if default[each] > 0]
-            if weights[name] > 0 and max(ratios) <= MOST * min(ratios):
+            is_near = max(ratios) <= MOST * min(ratios)
+            if weights[name] > 0 and is_near and scaled not in seen:
+                seen.append(scaled)
                 yield scaled
 
 

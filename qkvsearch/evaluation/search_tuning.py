@@ -13,10 +13,11 @@ import numpy as np
 
 from qkvsearch._utils.callbacks import Progress, silent
 from qkvsearch._utils.validation import random_seed
-from qkvsearch.errors import quantity
+from qkvsearch.errors import Count, listed_names
+from qkvsearch.evaluation.made_queries.halves import is_item_held_out
 from qkvsearch.evaluation.metrics import interval, ndcg, reciprocal_rank, resampled_means
 from qkvsearch.evaluation.search_parts import COLUMNS, PARTS, Parts
-from qkvsearch.evaluation.tuning_queries import Query, TuningQueries, tuning_queries
+from qkvsearch.evaluation.tuning_queries import JUDGED, Query, TuningQueries, tuning_queries
 from qkvsearch.heads.dense_keys import DenseKeys
 from qkvsearch.heads.search_settings import SearchSettings
 from qkvsearch.learn.tuned_search import MadeKeys, encoded_columns
@@ -43,6 +44,12 @@ COLUMNS_SHARE = 0.4
 RESERVE_FACTOR = 1.5
 # A step is taken if it is better by more than so many standard errors.
 MIN_ERRORS = 1.0
+# Kinds of queries with a higher figure are found already: what is left is too few, and too odd, to
+# say what suits the others.
+MOST_FOUND = 0.95
+# So many held-out items are found at another rank, or too few to tell: if settings made no
+# difference, five changes would all be for the better or all for the worse in one of 16 cases.
+MIN_CHANGED = 6
 
 
 @dataclass(frozen=True)
@@ -83,10 +90,16 @@ class SearchTuning:
     # How many queries there are, and how many were asked in the time.
     queries: int
     asked: int
+    # For how many held-out items the queries' hits differ in the metric.
+    changed: int
+    # Kinds of queries that the settings in use find already, which tell nothing.
+    found_already: list[str]
     # What was not tried, and why.
     left_out: list[str]
     out_of_time: bool = False
     trials: list[SearchTrial] = field(default_factory=list, repr=False)
+    # The best settings as a build keeps them: `settings` has the owner's names of columns.
+    found: SearchSettings = field(default_factory=SearchSettings, repr=False)
     # The keys with the tuned weights of columns.
     keys: MadeKeys | None = field(default=None, repr=False)
 
@@ -95,18 +108,25 @@ class SearchTuning:
         """Whether the tuned settings are better than those in use by more than chance, and worse
         for no kind of query.
         """
-        return self.settings != self.in_use and self.interval[0] > 0 and not self.worse
+        is_certain = self.interval[0] > 0 and self.changed >= MIN_CHANGED
+        return self.settings != self.in_use and is_certain and not self.worse
 
     @property
     def notes(self) -> list[str]:
         """Sentences for people about limits of the result."""
         notes = [f"Not tried: {reason}." for reason in self.left_out]
+        if self.found_already:
+            kinds = listed_names([kind.replace("_", " ") for kind in self.found_already])
+            notes.append(
+                f"Found already, so of no use to tune by: {kinds} ({self.metric.upper()} above "
+                f"{MOST_FOUND:g})."
+            )
         if self.out_of_time:
             notes.append("The time was up before all settings were tried: `minutes` gives it more.")
-        if self.asked < self.queries:
+        if 0 < self.asked < self.queries:
             notes.append(
-                f"A sample: settings are judged by {self.asked:,} of "
-                f"{quantity(self.queries, 'query')}, so that many can be tried in the time."
+                f"A sample: settings are judged by {self.asked:,} of {self.queries:,} queries, so "
+                "that many can be tried in the time."
             )
         return notes
 
@@ -127,6 +147,8 @@ class SearchTuning:
             "worthwhile": self.worthwhile,
             "kinds": self.kinds,
             "worse": self.worse,
+            "changed": self.changed,
+            "found_already": self.found_already,
             "queries": self.queries,
             "asked": self.asked,
             "left_out": self.left_out,
@@ -197,28 +219,30 @@ def tune_by_queries(
     """
     carried = asked.carried
     queries = [query for query in asked.queries if carried.get(query.kind)]
-    found_on, held_out = _halves(queries, np.random.default_rng(seed))
+    found_on, held_out = _halves(build, queries, np.random.default_rng(seed))
     if min(len(found_on), len(held_out)) < MIN_QUERIES:
-        return _too_few(metric, build.models.search_settings, len(queries))
-    asking = _Asking(build, metric, deadline, progress or silent)
+        return _too_few(metric, build, len(queries))
+    asking = Asking(build, metric, deadline, progress or silent)
     n_each = asking.affordable(found_on)
     found_on, held_out = found_on[:n_each], held_out[:n_each]
     steps = _Steps(asking, found_on, carried, deadline, callback)
+    steps.leave_out_found()
     best = steps.best()
     return _judged(steps, best, held_out, seed, len(queries))
 
 
-def _halves(queries: Sequence[Query], rng: np.random.Generator) -> tuple[list[Query], list[Query]]:
+def _halves(
+    build: LoadedBuild, queries: Sequence[Query], rng: np.random.Generator
+) -> tuple[list[Query], list[Query]]:
     """Return two halves of the queries, each with the kinds in turn, in random order within them.
 
-    An item is in one half alone: what was found for it would be judged by it.
+    They are the halves of `evaluate search`, and an item is in one alone: what was found for it
+    would be judged by it.
     """
-    items = sorted({min(query.answers) for query in queries})
-    is_held_out = dict(zip(items, rng.permutation(len(items)) % 2 == 1, strict=True))
     halves: tuple[dict[str, list[Query]], dict[str, list[Query]]] = ({}, {})
     for number in rng.permutation(len(queries)).tolist():
         query = queries[number]
-        half = halves[int(is_held_out[min(query.answers)])]
+        half = halves[int(is_item_held_out(build, query.item))]
         half.setdefault(query.kind, []).append(query)
     first, second = (
         [
@@ -237,7 +261,7 @@ class _OutOfTimeError(Exception):
 
 
 @dataclass
-class _Asking:
+class Asking:
     """Queries asked with any settings."""
 
     build: LoadedBuild
@@ -294,6 +318,10 @@ class _Asking:
         weights = [settings.columns[name] for name in names]
         return {head: items.keys(weights) for head, items in self.columns.items()}
 
+    def shown(self, settings: SearchSettings) -> dict[str, Any]:
+        """Return settings with the owner's names of columns."""
+        return settings.shown(self.build.catalog.catalog_columns.name_of)
+
     def encode_columns(self, until: float) -> None:
         """Encode the text columns. Raise `_OutOfTimeError` at this time."""
 
@@ -310,7 +338,7 @@ class _Asking:
 class _Steps:
     """Steps from the settings in use, each to better ones."""
 
-    asking: _Asking
+    asking: Asking
     queries: Sequence[Query]
     carried: Mapping[str, frozenset[str]]
     deadline: float
@@ -318,6 +346,8 @@ class _Steps:
     trials: list[SearchTrial] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
     out_of_time: bool = False
+    # The kinds of queries that the settings in use find already.
+    found: list[str] = field(default_factory=list)
     # The metric of each query by settings, (n,); NaN for one that was not asked with them.
     known: dict[str, np.ndarray] = field(default_factory=dict)
     until: float = math.inf
@@ -330,6 +360,16 @@ class _Steps:
         self._note("", self.current, np.arange(len(self.queries)), start)
         # The held-out half is asked twice, and a build is written.
         self.until = self.deadline - RESERVE_FACTOR * 2 * (time.monotonic() - start)
+
+    def leave_out_found(self) -> None:
+        """Leave out the kinds of made queries that the settings in use find already."""
+        figures = self.known[repr(self.in_use)]
+        kinds = np.array([query.kind for query in self.queries])
+        means = {kind: float(figures[kinds == kind].mean()) for kind in {*kinds.tolist()}}
+        self.found = sorted(
+            kind for kind, mean in means.items() if mean > MOST_FOUND and kind != JUDGED
+        )
+        self.carried = {**self.carried, **dict.fromkeys(self.found, frozenset())}
 
     def best(self) -> SearchSettings:
         """Return the settings from which no step leads to better ones, or the last in the time."""
@@ -352,6 +392,8 @@ class _Steps:
         is_told = [told <= self.carried[query.kind] for query in self.queries]
         rows = np.flatnonzero(is_told & ~np.isnan(tuned))
         weights = kind_weights([self.queries[row] for row in rows.tolist()])
+        if not len(rows):
+            return {}
         figures = {"in_use": in_use[rows], "tuned": tuned[rows]}
         return {name: mean_and_error(values, weights)[0] for name, values in figures.items()}
 
@@ -416,9 +458,8 @@ class _Steps:
         figure, _ = mean_and_error(figures, weights)
         gain, error = mean_and_error(figures - before, weights)
         number, seconds = len(self.trials), time.monotonic() - start
-        self.trials.append(
-            SearchTrial(number, part, settings.to_dict(), figure, gain, len(rows), seconds)
-        )
+        shown = self.asking.shown(settings)
+        self.trials.append(SearchTrial(number, part, shown, figure, gain, len(rows), seconds))
         self.asking.progress("trying settings", number + 1, max(EXPECTED_TRIALS, number + 1))
         if self.callback is not None:
             self.callback(self.trials)
@@ -470,6 +511,8 @@ def _judged(
     asking, in_use = steps.asking, steps.in_use
     told = changed(in_use, best)
     queries = [query for query in held_out if told <= steps.carried[query.kind]]
+    if len(queries) < MIN_QUERIES:
+        best, queries = in_use, list(held_out)
     asking.progress("judging by the held-out half", 0, 2)
     before = asking.figures(in_use, queries)
     asking.progress("judging by the held-out half", 1, 2)
@@ -477,43 +520,50 @@ def _judged(
     asking.progress("judging by the held-out half", 2, 2)
     kinds: dict[str, dict[str, Any]] = {}
     for kind in sorted({query.kind for query in queries}):
-        of_kind = np.array([query.kind == kind for query in queries])
-        kinds[kind] = {"queries": int(of_kind.sum())}
-        kinds[kind] |= _compared(before[of_kind], after[of_kind], np.ones(of_kind.sum()), seed)
-    weights = kind_weights(queries)
-    over_all = _compared(before, after, weights, seed)
+        rows = [row for row, query in enumerate(queries) if query.kind == kind]
+        of_kind = [queries[row] for row in rows]
+        kinds[kind] = {"queries": len(rows), **_compared(before[rows], after[rows], of_kind, seed)}
+    over_all = _compared(before, after, queries, seed)
     keys = None
     if best.columns is not None:
         keys = MadeKeys(asking.build.snapshot.name, asking.keys(best))
-    n_asked = len(steps.queries) + len(held_out)
+    low, high = over_all["interval"]
     return SearchTuning(
         metric=asking.metric,
-        settings=best.to_dict(),
-        in_use=in_use.to_dict(),
+        settings=asking.shown(best),
+        in_use=asking.shown(in_use),
         found_on=steps.found_on(best),
         held_out={"in_use": over_all["in_use"], "tuned": over_all["tuned"]},
         difference=over_all["difference"],
-        interval=tuple(over_all["interval"]),
+        interval=(low, high),
         kinds=kinds,
         worse=[kind for kind, row in kinds.items() if row["interval"][1] < 0],
         queries=n_queries,
-        asked=n_asked,
+        asked=len(steps.queries) + len(held_out),
+        changed=len({queries[row].item for row in np.flatnonzero(before != after)}),
+        found_already=steps.found,
         left_out=steps.left_out,
         out_of_time=steps.out_of_time,
         trials=steps.trials,
+        found=best,
         keys=keys,
     )
 
 
 def _compared(
-    before: np.ndarray, after: np.ndarray, weights: np.ndarray, seed: int
+    before: np.ndarray, after: np.ndarray, queries: Sequence[Query], seed: int
 ) -> dict[str, Any]:
     """Return the figures of two settings, and the difference with its interval. The metric of the
-    same queries (n,), which have these weights.
+    same queries (n,).
     """
-    gain = (after - before) * weights
-    difference = float(gain.sum() / weights.sum())
-    low, high = interval(resampled_means(gain[:, None], weights, random_state=seed))
+    weights = kind_weights(queries)
+    # Several queries may ask for one item, and what changes for one changes for the others. So
+    # items are resampled, each with all of its queries.
+    _, items = np.unique([query.item for query in queries], return_inverse=True)
+    gains = np.bincount(items, weights=(after - before) * weights)
+    samples = resampled_means(gains[:, None], np.bincount(items, weights), random_state=seed)
+    low, high = interval(samples)
+    difference = float(gains.sum() / weights.sum())
     return {
         "in_use": mean_and_error(before, weights)[0],
         "tuned": mean_and_error(after, weights)[0],
@@ -523,14 +573,16 @@ def _compared(
     }
 
 
-def _too_few(metric: str, in_use: SearchSettings, n_queries: int) -> SearchTuning:
+def _too_few(metric: str, build: LoadedBuild, n_queries: int) -> SearchTuning:
     """Return the result where there are too few queries to find anything."""
-    few = f"all settings, because there are {quantity(n_queries, 'query')} to judge them by"
-    settings = in_use.to_dict()
+    there_are = "{n} {n:query that tells|queries that tell}".format(n=Count(n_queries))
+    few = f"all settings, because there are only {there_are} which are better"
+    in_use = build.models.search_settings
+    shown = in_use.shown(build.catalog.catalog_columns.name_of)
     return SearchTuning(
         metric=metric,
-        settings=settings,
-        in_use=settings,
+        settings=shown,
+        in_use=shown,
         found_on={},
         held_out={},
         difference=0.0,
@@ -539,5 +591,8 @@ def _too_few(metric: str, in_use: SearchSettings, n_queries: int) -> SearchTunin
         worse=[],
         queries=n_queries,
         asked=0,
+        changed=0,
+        found_already=[],
         left_out=[few],
+        found=in_use,
     )

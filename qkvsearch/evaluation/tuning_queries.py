@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from qkvsearch.evaluation.made_queries import query_kind
 from qkvsearch.evaluation.made_queries.kinds import KINDS, make_queries
 from qkvsearch.evaluation.made_queries.source import Source
-from qkvsearch.evaluation.search_parts import COLUMNS, FAMILIES, HEADS, PARTS, SECOND_PASS
+from qkvsearch.evaluation.search_parts import HEADS, PARTS
 from qkvsearch.rank.loaded_build import LoadedBuild
 from qkvsearch.tables.judgements import Judgements, Queries
 
 JUDGED = "judged"
-# The parts that a kind of made queries tells about, by what it can compare. The second pass is a
-# head, and the weights of columns change the keys of heads.
-TOLD_BY = {
-    query_kind.HEADS: {HEADS, SECOND_PASS, COLUMNS, FAMILIES},
-    query_kind.SYNONYMS: {FAMILIES},
-}
+# What kinds of made queries tell about whose order of heads agreed with people's. Where texts are
+# long, they look for items that are like the one that they are made of. Where texts are short, they
+# are in the words of their own title: that rewards the title's column, words that are compared as
+# they stand, and no families of words, whatever people ask for. The part `agreement` of the claim
+# tuned_search.py measures it.
+TOLD_ON_LONG_TEXTS = frozenset(PARTS)
+TOLD_ON_SHORT_TEXTS = frozenset([HEADS])
 
 
 class Query(NamedTuple):
@@ -31,6 +31,12 @@ class Query(NamedTuple):
     answers: Mapping[int, int]
     # The row of an item that a ranking is read without; None for none.
     without: int | None = None
+
+    @property
+    def item(self) -> int:
+        """The first item that the query is about: of two that are alike, the same for either."""
+        items = [*self.answers] if self.without is None else [self.without, *self.answers]
+        return min(items)
 
 
 class TuningQueries(NamedTuple):
@@ -48,9 +54,9 @@ def tuning_queries(
     Judged queries tell about everything. Those without an answer in the catalog are left out.
     """
     source = Source(build)
+    told = TOLD_ON_LONG_TEXTS if source.is_long else TOLD_ON_SHORT_TEXTS
     carried = {
-        kind.name: frozenset().union(*(TOLD_BY.get(what, ()) for what in kind.carries(source)))
-        for kind in KINDS
+        kind.name: told if kind.carries_heads(source) else frozenset[str]() for kind in KINDS
     }
     queries = [
         Query(made.kind, made.text, dict.fromkeys(made.answers, 1), made.made_of)
@@ -58,11 +64,11 @@ def tuning_queries(
     ]
     if judged is not None:
         carried[JUDGED] = frozenset(PARTS)
-        queries += _judged_queries(build, *judged)
+        queries += judged_queries(build, *judged)
     return TuningQueries(queries, carried)
 
 
-def _judged_queries(build: LoadedBuild, texts: Queries, judgements: Judgements) -> list[Query]:
+def judged_queries(build: LoadedBuild, texts: Queries, judgements: Judgements) -> list[Query]:
     ids = build.catalog.ids("items")
     queries = []
     for name, grades in judgements.items():

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from qkvsearch._utils.callbacks import Progress, silent
+from qkvsearch.errors import WorkspaceError
 from qkvsearch.heads.dense import DenseComponent
 from qkvsearch.heads.search_settings import TUNED_SEARCH, SearchSettings
 from qkvsearch.heads.stored_models import StoredModels
@@ -76,10 +77,16 @@ def use_in_search(
     """Publish a build that searches with these settings; everything else stays.
 
     made: the keys with the weights of columns in `settings`. Those of another build are not used:
-    its items may be others, and the texts are encoded again. Raises `WorkspaceError`.
+    its items may be others, and the texts are encoded again. Raises `WorkspaceError`, also where
+    the workspace was built meanwhile with other heads or columns than the settings are of.
     """
     progress = progress or silent
     with workspace.writing(COMMAND), closing(workspace.open()) as build:
+        if not settings.fit(build.facts["head_weights"], build.facts["text_columns"]):
+            raise WorkspaceError(
+                f"{workspace.path} was built meanwhile with other heads or columns: nothing is "
+                "changed; run tune search again"
+            )
         contents = merged_contents(build, progress)
         forget_settings(contents)
         if settings.to_dict():
