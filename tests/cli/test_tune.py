@@ -10,6 +10,7 @@ from qkvsearch.cli.tune import _search_table, _tuning_table
 from qkvsearch.engine import Engine
 from qkvsearch.evaluation import search_tuning, tuning
 from qkvsearch.evaluation.made_queries import kinds as made_kinds
+from qkvsearch.evaluation.made_queries.title_typo import TitleTypo
 from qkvsearch.evaluation.search_tuning import SearchTuning
 from qkvsearch.evaluation.tuning import Tuning
 from qkvsearch.heads.search_settings import SearchSettings
@@ -270,7 +271,7 @@ def test_what_is_not_worthwhile_changes_nothing(qkv, films_path, found_for_searc
 
 
 def test_an_evaluation_by_made_queries_tells_of_tuned_searches(movies, monkeypatch):
-    monkeypatch.setattr(made_kinds, "KINDS", made_kinds.KINDS[1:2])
+    monkeypatch.setattr(made_kinds, "KINDS", [TitleTypo()])
     assert "tune search" not in " ".join(movies.evaluate_search().notes)
     in_use = SearchSettings(families=0.5)
     monkeypatch.setattr(movies.current_build.models, "search_settings", in_use)

@@ -216,8 +216,9 @@ def test_titles_tell_about_heads_alone_and_judgements_about_everything(build):
     item = build.catalog.ids("items").texts[3]
     judged = ({"q": title}, {"q": {item: 2, "nowhere": 1}})
     queries, carried = tuning_queries(build, 0, judged)
-    assert carried["title_beginning"] == {"heads"}
-    assert carried["title_synonym"] == carried["value_and_word"] == frozenset()
+    assert carried["words_among_alike"] == {"heads"}
+    assert carried["title_beginning"] == carried["title_synonym"] == frozenset()
+    assert carried["value_and_word"] == frozenset()
     assert carried[JUDGED] == ALL
     assert queries[-1] == Query(JUDGED, title, {3: 2})
 
