@@ -20,6 +20,8 @@ from qkvsearch.scores.topk import top_k
 N_ALIKE, N_BY_WORDS_ALONE = 5, 3
 # So many of the nearest by words are compared by meaning.
 N_COMPARED = 30
+# In a smaller catalog the nearest item need not be alike.
+MIN_ITEMS = 100
 
 
 @dataclass(frozen=True)

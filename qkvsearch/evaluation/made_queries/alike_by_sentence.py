@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from qkvsearch.evaluation.made_queries.alike import Alike
+from qkvsearch.evaluation.made_queries.alike import MIN_ITEMS, Alike
 from qkvsearch.evaluation.made_queries.query_kind import HEADS, MadeQuery, QueryKind
-from qkvsearch.evaluation.made_queries.source import MIN_ALIKE, Source, sentences
+from qkvsearch.evaluation.made_queries.source import Source, sentences
 
 # A shorter sentence has no topic; nobody types a longer one.
 MIN_WORDS, MAX_WORDS = 8, 40
@@ -22,7 +22,7 @@ class AlikeBySentence(QueryKind):
 
     def make(self, source: Source, rng: np.random.Generator) -> Iterator[MadeQuery]:
         column = source.description
-        if column is None or source.n_items < MIN_ALIKE:
+        if column is None or source.n_items < MIN_ITEMS:
             return
         alike = Alike(source)
         place = source.text_columns.index(column)

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from qkvsearch.evaluation.made_queries.alike import Alike
+from qkvsearch.evaluation.made_queries.alike import MIN_ITEMS, Alike
 from qkvsearch.evaluation.made_queries.query_kind import HEADS, MadeQuery, QueryKind
-from qkvsearch.evaluation.made_queries.source import MIN_ALIKE, TITLE, Source
+from qkvsearch.evaluation.made_queries.source import TITLE, Source
 
 # A shorter title has no topic.
 MIN_WORDS = 3
@@ -21,7 +21,7 @@ class AlikeByTitle(QueryKind):
     looks_for_one_item = False
 
     def make(self, source: Source, rng: np.random.Generator) -> Iterator[MadeQuery]:
-        if not source.titles or source.description is None or source.n_items < MIN_ALIKE:
+        if not source.titles or source.description is None or source.n_items < MIN_ITEMS:
             return
         alike = Alike(source)
         for item, texts in source.shuffled_texts(rng, source.text_columns):

@@ -13,12 +13,10 @@ from qkvsearch._utils.caching import cached_property
 from qkvsearch.rank.loaded_build import LoadedBuild
 from qkvsearch.tables.catalog_columns import StoredColumn
 from qkvsearch.tables.column_types import text_read
-from qkvsearch.text.analysis import HAS_CJK, Analyzer, Token
+from qkvsearch.text.analysis import Analyzer, Token
 from qkvsearch.text.related_words import MAX_MEAN_LENGTH
 
 TITLE = "title"
-# In a smaller catalog the nearest item need not be alike.
-MIN_ALIKE = 100
 # More items that have all words of a query mean that it asks for none of them.
 MAX_ANSWERS = 10
 # A column whose texts have fewer words on average describes nothing.
@@ -55,17 +53,6 @@ class Source:
         Queries of their words then find them whatever the heads are worth.
         """
         return self.build.models.words.mean_length > MAX_MEAN_LENGTH
-
-    @cached_property
-    def titles_compare_heads(self) -> bool:
-        """Whether queries made of titles compare heads: texts are short, and titles have words with
-        spaces between them, in a catalog in which some items are alike.
-        """
-        step = max(1, len(self.titles) // N_SAMPLED)
-        sample = self.titles[::step]
-        n_without_spaces = sum(HAS_CJK(title) is not None for title in sample)
-        has_words = 2 * n_without_spaces < len(sample)
-        return has_words and not self.is_long and self.n_items >= MIN_ALIKE
 
     @cached_property
     def is_japanese(self) -> bool:

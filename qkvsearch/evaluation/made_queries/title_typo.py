@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from qkvsearch.evaluation.made_queries.query_kind import HEADS, SPELLING
+from qkvsearch.evaluation.made_queries.query_kind import SPELLING
 from qkvsearch.evaluation.made_queries.source import Source
 from qkvsearch.evaluation.made_queries.title_words import Changed, TitleKind
 from qkvsearch.text.analysis import CJK, HAS_CJK
@@ -34,7 +34,7 @@ class TitleTypo(TitleKind):
         return _with_a_typo(title, source, rng)
 
     def carries(self, source: Source) -> frozenset[str]:
-        return frozenset([SPELLING, HEADS] if source.titles_compare_heads else [SPELLING])
+        return frozenset([SPELLING])
 
 
 # --- words of letters ---

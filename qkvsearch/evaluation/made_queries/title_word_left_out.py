@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from qkvsearch.evaluation.made_queries.query_kind import HEADS
 from qkvsearch.evaluation.made_queries.source import Source
 from qkvsearch.evaluation.made_queries.title_words import Changed, TitleKind
 from qkvsearch.text.analysis import HAS_CJK
@@ -29,4 +28,4 @@ class TitleWordLeftOut(TitleKind):
         return Changed(rest, rest)
 
     def carries(self, source: Source) -> frozenset[str]:
-        return frozenset([HEADS] if source.titles_compare_heads else [])
+        return frozenset()

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from qkvsearch.evaluation.made_queries.alike import Alike
+from qkvsearch.evaluation.made_queries.alike import MIN_ITEMS, Alike
 from qkvsearch.evaluation.made_queries.query_kind import HEADS, MadeQuery, QueryKind
-from qkvsearch.evaluation.made_queries.source import MAX_ANSWERS, MIN_ALIKE, TITLE, Source
+from qkvsearch.evaluation.made_queries.source import MAX_ANSWERS, TITLE, Source
 from qkvsearch.text.analysis import HAS_CJK
 
 # The share of a title's telling words that a query has. Chosen, as the number of other words, on
@@ -30,7 +30,7 @@ class WordsAmongAlike(QueryKind):
     claim = "words of titles, among others of their topic, find their item"
 
     def make(self, source: Source, rng: np.random.Generator) -> Iterator[MadeQuery]:
-        if not source.titles or source.n_items < MIN_ALIKE:
+        if not source.titles or source.n_items < MIN_ITEMS:
             return
         alike = Alike(source)
         for item, texts in source.shuffled_texts(rng, source.text_columns):
