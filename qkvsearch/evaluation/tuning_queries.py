@@ -17,13 +17,13 @@ from qkvsearch.rank.loaded_build import LoadedBuild
 from qkvsearch.tables.judgements import Judgements, Queries
 
 JUDGED = "judged"
-# The parts that kinds of made queries tell about, where they compare heads: those of which people
-# liked the step that the kind liked best, and of which its order of steps was not chance. The part
-# `agreement` of the claim tuned_search.py measures it. A kind that is not here tells about nothing.
+# The parts that a kind of made queries tells about. On long texts, a part is left out unless people
+# liked the step that the kind liked best, and both ordered its steps alike. They never did so for
+# heads. On short texts the kind tells about heads, because it orders the settings of the claim
+# made_queries.py as people do. The part `agreement` of the claim tuned_search.py measures the steps.
 #
-# Queries in the words of the title that they look for tell about heads at most. They reward the
-# title's column, and words as they stand, whatever people ask for. On long texts, people liked no
-# step of heads that any kind liked.
+# Queries in the words of the title that they look for never tell about the other parts. They reward
+# the title's column and words as they stand, whatever people ask for.
 TOLD_ON_SHORT_TEXTS: Mapping[str, frozenset[str]] = {WordsAmongAlike.name: frozenset([HEADS])}
 TOLD_ON_LONG_TEXTS: Mapping[str, frozenset[str]] = {
     AlikeBySentence.name: frozenset([FAMILIES, COLUMNS]),
