@@ -8,7 +8,7 @@ from typing import NamedTuple
 from qkvsearch.evaluation.made_queries.alike_by_sentence import AlikeBySentence
 from qkvsearch.evaluation.made_queries.alike_by_title import AlikeByTitle
 from qkvsearch.evaluation.made_queries.halves import Half, half_of, half_of_text, items_of
-from qkvsearch.evaluation.made_queries.kinds import KINDS, make_queries
+from qkvsearch.evaluation.made_queries.kinds import KINDS, MAX_QUERIES, make_queries
 from qkvsearch.evaluation.made_queries.query_kind import MadeQuery
 from qkvsearch.evaluation.made_queries.source import Source
 from qkvsearch.evaluation.made_queries.words_among_alike import WordsAmongAlike
@@ -20,7 +20,7 @@ JUDGED = "judged"
 # The parts that a kind of made queries tells about. On long texts, a part is left out unless people
 # liked the step that the kind liked best, and both ordered its steps alike. They never did so for
 # heads. On short texts the kind tells about heads, because it orders the settings of the claim
-# made_queries.py as people do. The part `agreement` of the claim tuned_search.py measures the steps.
+# made_queries.py as people do. The part `agreement` of tuned_search.py measures the steps.
 #
 # Queries in the words of the title that they look for never tell about the other parts. They reward
 # the title's column and words as they stand, whatever people ask for.
@@ -29,6 +29,9 @@ TOLD_ON_LONG_TEXTS: Mapping[str, frozenset[str]] = {
     AlikeBySentence.name: frozenset([FAMILIES, COLUMNS]),
     AlikeByTitle.name: frozenset([COLUMNS]),
 }
+# So many times as many queries as a report has are made on long texts: those for similar items are
+# about several items, and two of three belong to neither half.
+MORE_ON_LONG_TEXTS = 4
 
 
 class Query(NamedTuple):
@@ -67,7 +70,9 @@ def tuning_queries(
     told = TOLD_ON_LONG_TEXTS if source.is_long else TOLD_ON_SHORT_TEXTS
     comparing = [kind.name for kind in KINDS if kind.carries_heads(source)]
     carried = {name: told[name] for name in comparing if name in told}
-    queries = [asked(made) for made in make_queries(build, random_state, only=carried)]
+    per_kind = MAX_QUERIES * (MORE_ON_LONG_TEXTS if source.is_long else 1)
+    made = make_queries(build, random_state, per_kind, only=carried)
+    queries = [asked(query) for query in made]
     if judged is not None:
         carried[JUDGED] = frozenset(PARTS)
         queries += judged_queries(build, *judged)

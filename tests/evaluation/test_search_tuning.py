@@ -9,7 +9,6 @@ import pytest
 
 from qkvsearch.evaluation import search_tuning
 from qkvsearch.evaluation import tuning_queries as search_queries
-from qkvsearch.evaluation.made_queries import kinds as made_kinds
 from qkvsearch.evaluation.made_queries.halves import is_held_out, items_of
 from qkvsearch.evaluation.made_queries.source import Source
 from qkvsearch.evaluation.search_parts import PARTS, Parts
@@ -271,7 +270,7 @@ def test_on_long_texts_titles_tell_nothing_and_alike_items_about_columns(build, 
 
 @pytest.mark.slow
 def test_the_same_seed_gives_the_same_result_by_real_queries(build, monkeypatch):
-    monkeypatch.setattr(made_kinds, "MAX_QUERIES", 40)
+    monkeypatch.setattr(search_queries, "MAX_QUERIES", 40)
     first, second = (tune_search(build, random_state=4).to_dict() for _ in range(2))
     assert first == second
     low, high = first["interval"]
