@@ -3,6 +3,7 @@ through, and answers after a reset are those from before.
 """
 
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -11,8 +12,12 @@ import pytest
 import qkvsearch as qkv
 from qkvsearch.engine import Engine
 from qkvsearch.errors import DamagedError, WorkspaceError
+from qkvsearch.evaluation.search_parts import PARTS, Parts
+from qkvsearch.evaluation.search_tuning import Asking, tune_by_queries
+from qkvsearch.evaluation.tuning_queries import Query, TuningQueries
 from qkvsearch.heads import dense
 from qkvsearch.heads.search_settings import SearchSettings
+from qkvsearch.learn import tuned_search
 from qkvsearch.learn.learn_again import reset_tuning
 from qkvsearch.learn.merge import merge_segments
 from qkvsearch.learn.tuned_search import MadeKeys, encoded_columns, use_in_search
@@ -28,6 +33,8 @@ FOUND = SearchSettings(
     columns={"title": 0.8, "genres": 0.2},
     families=0.5,
 )
+FOUND_HEADS = ("lsa", "contrastive")
+ALL_PARTS = frozenset(PARTS)
 
 
 def use(path, settings=FOUND):
@@ -185,6 +192,48 @@ def test_the_int8_keys_of_a_large_build_have_the_weights_too(movies_path, tuned,
     assert [[hit[0] for hit in of] for of in searches(tuned)] == [
         [hit[0] for hit in of] for of in before
     ]
+
+
+@pytest.mark.parametrize("settings", [replace(FOUND, heads=None), replace(FOUND, families=0.0)])
+def test_keys_stay_where_the_columns_keep_their_weights(tuned, settings, monkeypatch):
+    with Engine(tuned) as engine:
+        before = {head: engine.models.search_keys(head).vectors[:] for head in FOUND_HEADS}
+    found = searches(tuned)
+    monkeypatch.setattr(tuned_search, "encoded_columns", None)
+    use(tuned, settings)
+    assert settings_of(tuned) == settings
+    assert searches(tuned) != found
+    with Engine(tuned) as engine:
+        for head, keys in before.items():
+            assert np.array_equal(engine.models.search_keys(head).vectors, keys)
+
+
+def test_keys_are_dropped_with_the_weights_of_columns(tuned):
+    use(tuned, replace(FOUND, columns=None))
+    searches(tuned)
+    with Engine(tuned) as engine:
+        assert not any("tuned" in name for name in engine.snapshot.array_names)
+
+
+def test_a_search_that_cannot_try_columns_keeps_those_in_use(tuned, monkeypatch):
+    """Weights of columns are in use, and the queries tell about families of words alone."""
+    kept = {"columns": FOUND.columns, "heads": FOUND.heads, "families": 0.0}
+
+    def figure(self, build, query):
+        return 0.5 + 0.4 * (build.models.search_settings.to_dict() == kept)
+
+    monkeypatch.setattr(Asking, "_figure", figure)
+    monkeypatch.setattr(Parts, "why_not_columns", lambda self: "too little memory")
+    queries = [Query("one", str(item), {item: 1}) for item in range(80)]
+    with Engine(tuned) as engine:
+        keys = engine.models.search_keys("lsa").vectors[:]
+        result = tune_by_queries(engine.current_build, TuningQueries(queries, {"one": ALL_PARTS}))
+    assert result.worthwhile
+    assert result.settings == kept
+    use_in_search(Workspace(tuned), result.found, 0, result.keys)
+    searches(tuned)
+    with Engine(tuned) as engine:
+        assert np.array_equal(engine.models.search_keys("lsa").vectors, keys)
 
 
 def test_made_keys_of_another_build_are_not_used(films_path):

@@ -1,9 +1,10 @@
 """`tune search`: what made queries tell about each part of a search, and what is tuned by them.
 
 `agreement`: every single step from the default settings is judged by people and by each kind of
-made queries. A kind may tell about a part only where people like the step that it likes best. What
-`tuning_queries.py` lets them tell was chosen by TED's dev queries and those of Cranfield with even
-numbers. The other parts: catalogs before and after `tune search`, by people's judgements.
+made queries that compares heads; the others set nothing. A kind may tell about a part only where
+people like the step that it likes best. What `tuning_queries.py` lets them tell was chosen by TED's
+dev queries and those of Cranfield with even numbers. The other parts: catalogs before and after
+`tune search`, by people's judgements.
 
 QKVSEARCH_DATA=data python benchmarks --only tuned_search    (half an hour)
 """
@@ -25,11 +26,12 @@ from benchmarks.support.public_data import JudgedTexts, cranfield, cranfield_wit
 from benchmarks.support.results import Row
 from benchmarks.support.script import main
 from qkvsearch._utils.callbacks import silent
-from qkvsearch.evaluation.made_queries.kinds import make_queries
+from qkvsearch.evaluation.made_queries.kinds import KINDS, make_queries
+from qkvsearch.evaluation.made_queries.source import Source
 from qkvsearch.evaluation.search_parts import PARTS as PARTS_OF_SEARCH
 from qkvsearch.evaluation.search_parts import Parts
 from qkvsearch.evaluation.search_tuning import Asking, mean_and_error
-from qkvsearch.evaluation.tuning_queries import JUDGED, Query, judged_queries
+from qkvsearch.evaluation.tuning_queries import JUDGED, Query, asked, judged_queries
 from qkvsearch.heads.search_settings import SearchSettings
 from qkvsearch.rank.loaded_build import LoadedBuild
 
@@ -111,11 +113,10 @@ def agreement(name: str, data: JudgedTexts) -> Iterator[Row]:
     with built(data) as engine:
         build = engine.current_build
         queries = judged_queries(build, data.queries, data.judgements)
+        source = Source(build)
+        comparing = {kind.name for kind in KINDS if kind.carries_heads(source)}
         for seed in SEEDS:
-            queries += [
-                Query(made.kind, made.text, dict.fromkeys(made.answers, 1), made.made_of)
-                for made in make_queries(build, seed)
-            ]
+            queries += map(asked, make_queries(build, seed, only=comparing))
         kinds = np.array([query.kind for query in queries])
         asking = Asking(build, "mrr@10", inf, silent)
         asking.encode_columns(inf)

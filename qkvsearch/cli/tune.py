@@ -146,17 +146,18 @@ def search(queries: Path | None, qrels: Path | None, output: Output, **options: 
 
     The settings are the weights of heads, the weights of text columns in the items' keys, the
     weight of the second pass, and how much words of the same family count. They are judged by
-    queries that the catalog makes of itself, as evaluate search has them, and by judged queries
-    where a file has some. Half of the queries is held out. By the other half, one weight after the
-    other is doubled or halved, and a step is taken if it is better by more than its standard error.
-    What was found this way is compared once with the settings in use on the held-out half. Only if
-    it is better there by more than chance, for at least six items, and worse for no kind of query,
-    the workspace uses it.
-    Until then nothing changes, and Ctrl-C leaves no trace.
+    queries that the catalog makes of itself, as in evaluate search, and by judged queries where
+    you give some. Half of the items is held out, with the queries about them. On the other half,
+    each weight in turn is doubled or halved. Such a step is taken if it is better by more than its
+    standard error. At the end the held-out half compares the settings that were found with those
+    in use. The workspace uses them if they are better there by more than chance, change the rank
+    of at least six items, and are worse for no kind of query. Until then nothing changes, and
+    Ctrl-C leaves no trace.
 
-    Made queries cannot tell everything. Where texts are short they set the weights of heads alone,
-    and kinds that nearly always find their item set nothing. Judged queries set everything. Only
-    searches change: similar items and recommendations stay as they are.
+    Made queries cannot tell everything. On short texts they set the weights of heads alone, and on
+    long ones those of columns, and families of words. Kinds that nearly always find their item set
+    nothing. Judged queries set everything. Only searches change: similar items and recommendations
+    stay as they are.
 
     \b
     Examples:
@@ -216,7 +217,7 @@ def _search_table(result: SearchTuning) -> str:
 def _search_conclusion(result: SearchTuning) -> str:
     compared = "those in use" if result.in_use else "the default ones"
     if result.settings == result.in_use:
-        return filled(f"No settings were better than {compared}: nothing is changed.")
+        return filled(f"No settings are known to be better than {compared}: nothing is changed.")
     found = search_settings_text(result.settings) or "the default settings"
     if not result.changed:
         return filled(
@@ -237,4 +238,7 @@ def _search_conclusion(result: SearchTuning) -> str:
             f"{difference}{few}, which could be chance: nothing is changed. Best of what was "
             f"tried: {found}."
         )
-    return "\n".join([filled(f"{difference}."), filled(f"Now in use: {found}"), filled(BACK)])
+    sentences = [f"{difference}.", f"Now in use: {found}"]
+    if result.settings:
+        sentences.append(BACK)
+    return "\n".join(map(filled, sentences))

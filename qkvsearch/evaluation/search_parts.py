@@ -16,8 +16,9 @@ FAMILIES, SECOND_PASS, HEADS, COLUMNS = "families", "second_pass", "heads", "col
 PARTS = (FAMILIES, SECOND_PASS, HEADS, COLUMNS)
 # How much words of the same family may count.
 FAMILY_WEIGHTS = (0.0, 0.5, 1.0)
-# A step multiplies or divides a weight by this, and together they do so by at most the latter: no
-# head falls silent, by which a build tells that nothing answers a query.
+# A step multiplies or divides a weight by STEP. After all steps, a weight beside the others is at
+# most MOST times what the build chose, or at least one MOST-th of it. So every head keeps some
+# weight.
 STEP, MOST = 2.0, 8.0
 # Weights that differ by less are the same.
 DIGITS = 4

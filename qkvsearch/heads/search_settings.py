@@ -28,8 +28,8 @@ class SearchSettings:
     columns: Mapping[str, float] | None = None
     # The weight of the second pass, as a share of the main head's weight; 0 leaves it out.
     second_pass: float | None = None
-    # How much words of the same family count, beside what their likeness makes them count; 0 for
-    # the word as it was typed alone.
+    # The weight of words of the same family, times how much they are like the one that was typed;
+    # with 0, only that one counts.
     families: float | None = None
 
     @classmethod

@@ -77,8 +77,9 @@ def use_in_search(
     """Publish a build that searches with these settings; everything else stays.
 
     made: the keys with the weights of columns in `settings`. Those of another build are not used:
-    its items may be others, and the texts are encoded again. Raises `WorkspaceError`, also where
-    the workspace was built meanwhile with other heads or columns than the settings are of.
+    its items may be others, and the texts are encoded again. Where the build has keys with these
+    weights already, they stay. Raises `WorkspaceError`, also where the workspace was built
+    meanwhile with other heads or columns than the settings are of.
     """
     progress = progress or silent
     with workspace.writing(COMMAND), closing(workspace.open()) as build:
@@ -88,10 +89,13 @@ def use_in_search(
                 "changed; run tune search again"
             )
         contents = merged_contents(build, progress)
-        forget_settings(contents)
+        keeps_keys = settings.columns == SearchSettings.of(build.facts).columns
+        if not keeps_keys:
+            _forget_keys(contents)
+        contents.facts.pop(TUNED_SEARCH, None)
         if settings.to_dict():
             contents.facts[TUNED_SEARCH] = {"seed": seed, "settings": settings.to_dict()}
-        if settings.columns is not None:
+        if settings.columns is not None and not keeps_keys:
             if made is None or made.build != build.name:
                 made = _made_keys(build, settings, progress)
             for head, keys in made.by_head.items():
@@ -110,6 +114,10 @@ def _made_keys(build: Snapshot, settings: SearchSettings, progress: Progress) ->
 def forget_settings(contents: BuildContents) -> None:
     """Drop the settings of searches, and the keys that were made by them."""
     contents.facts.pop(TUNED_SEARCH, None)
+    _forget_keys(contents)
+
+
+def _forget_keys(contents: BuildContents) -> None:
     for head in dense_heads(contents.facts["head_weights"]):
         DenseComponent(head).store_tuned(contents, None)
 

@@ -270,6 +270,14 @@ def test_what_is_not_worthwhile_changes_nothing(qkv, films_path, found_for_searc
     assert searched(films_path) == before
 
 
+def test_what_to_do_to_go_back_is_said_where_other_settings_are_in_use():
+    tuned = _search_table(search_tuning_of())
+    default = _search_table(search_tuning_of(settings={}, in_use={"heads": HEADS}))
+    assert "tune --reset" in tuned
+    assert "the default settings" in default
+    assert "tune --reset" not in default
+
+
 def test_an_evaluation_by_made_queries_tells_of_tuned_searches(movies, monkeypatch):
     monkeypatch.setattr(made_kinds, "KINDS", [TitleTypo()])
     assert "tune search" not in " ".join(movies.evaluate_search().notes)

@@ -13,7 +13,7 @@ from qkvsearch.evaluation.made_queries.alike import Alike
 from qkvsearch.evaluation.made_queries.alike_by_sentence import AlikeBySentence
 from qkvsearch.evaluation.made_queries.alike_by_title import AlikeByTitle
 from qkvsearch.evaluation.made_queries.description import Description
-from qkvsearch.evaluation.made_queries.halves import is_held_out
+from qkvsearch.evaluation.made_queries.halves import Half, half_of, is_held_out
 from qkvsearch.evaluation.made_queries.kinds import (
     FOR_HEADS,
     KINDS,
@@ -267,13 +267,30 @@ def test_the_means_are_over_kinds_that_compare_heads(topics, twelve):
 
 def test_an_item_is_in_one_half_whatever_the_seed(topics):
     build = topics.current_build
-    halves = {}
+    items = {half: set() for half in (*Half, None)}
     for seed in (0, 1):
         for query in make_queries(build, seed, 10):
-            items = query.answers if query.made_of is None else (query.made_of, *query.answers)
-            item = min(items)
-            assert halves.setdefault(item, is_held_out(build, query)) == is_held_out(build, query)
-    assert 0.2 < np.mean([*halves.values()]) < 0.8
+            half = half_of(build, query)
+            items[half] |= {*query.answers} | ({query.made_of} - {None})
+            assert is_held_out(build, query) == (half is Half.HELD_OUT)
+    n_found_on, n_held_out = len(items[Half.FOUND_ON]), len(items[Half.HELD_OUT])
+    assert not items[Half.FOUND_ON] & items[Half.HELD_OUT]
+    assert 0.2 < n_held_out / (n_found_on + n_held_out) < 0.8
+
+
+def test_a_query_about_items_of_both_halves_is_in_neither(topics):
+    build = topics.current_build
+    of_half = {half_of(build, MadeQuery("x", "a", item)): item for item in range(build.n_items)}
+    first, second = of_half[Half.FOUND_ON], of_half[Half.HELD_OUT]
+    assert half_of(build, MadeQuery("x", "a", first, made_of=second)) is None
+    assert half_of(build, MadeQuery("x", "a", first, (first, second))) is None
+
+
+def test_only_some_kinds_are_made_and_as_among_all(topics):
+    build = topics.current_build
+    every = make_queries(build, 3, 5)
+    only = {"title_typo", "words_among_alike"}
+    assert make_queries(build, 3, 5, only=only) == [each for each in every if each.kind in only]
 
 
 # --- the report ---

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from qkvsearch.evaluation import search_tuning
-from qkvsearch.evaluation.made_queries import kinds as made_kinds
-from qkvsearch.evaluation.made_queries.halves import is_item_held_out
+from qkvsearch.evaluation import tuning_queries as search_queries
+from qkvsearch.evaluation.made_queries.halves import is_held_out, items_of
+from qkvsearch.evaluation.made_queries.source import Source
 from qkvsearch.evaluation.search_parts import PARTS, Parts
 from qkvsearch.evaluation.search_tuning import (
     Asking,
@@ -71,7 +72,7 @@ def test_a_better_setting_is_found_and_is_better_on_the_held_out_half(build, fig
     assert 0 < low < result.difference < high
     assert result.difference == pytest.approx(0.35, abs=0.06)
     assert result.held_out["tuned"] - result.held_out["in_use"] == pytest.approx(result.difference)
-    n_held_out = sum(is_item_held_out(build, item) for item in range(60))
+    n_held_out = sum(is_held_out(build, query) for query in asked(("one",)).queries)
     assert {name: row["queries"] for name, row in result.kinds.items()} == {
         "one": n_held_out,
         "two": n_held_out,
@@ -165,11 +166,44 @@ def test_the_time_limit_holds(build, figures):
 def test_an_item_is_in_one_half_alone_whichever_way_it_is_asked_for(build):
     queries = [Query("alike", f"{a} {b}", {b: 1}, a) for a, b in pairwise(range(0, 80, 2))]
     queries += [Query("alike", f"{b} {a}", {a: 1}, b) for a, b in pairwise(range(0, 80, 2))]
+    halves = _halves(build, queries, np.random.default_rng(0))
+    first, second = ({item for query in half for item in items_of(query)} for half in halves)
+    assert not first & second
+    assert min(map(len, halves)) > 10
+
+
+def test_queries_about_items_of_both_halves_are_counted_and_said(build, figures):
+    figures(lambda settings, query: 0.5)
+    own = asked(("one",)).queries
+    held_out = [query.item for query in own if is_held_out(build, query)]
+    others = [query.item for query in own if not is_held_out(build, query)]
+    both = [Query("one", f"{a} {b}", {a: 1, b: 1}) for a, b in zip(held_out, others, strict=False)]
+    result = tune_by_queries(build, TuningQueries([*own, *both], {"one": ALL}))
+    assert result.in_neither == len(both)
+    assert result.queries == result.asked == len(own)
+    assert any(note.startswith(f"{len(both)} queries are") for note in result.notes)
+
+
+def test_judged_queries_are_split_though_they_share_items(build):
+    queries = [Query(JUDGED, f"query {n}", dict.fromkeys(range(20), 1)) for n in range(60)]
     first, second = _halves(build, queries, np.random.default_rng(0))
-    pairs = [{frozenset(query.text.split()) for query in half} for half in (first, second)]
-    assert not pairs[0] & pairs[1]
-    assert len(first) + len(second) == len(queries)
+    assert len(first) + len(second) == 60
     assert min(len(first), len(second)) > 20
+
+
+def test_what_too_few_held_out_queries_tell_of_is_named(build, figures):
+    found_on, held_out = _halves(build, asked().queries, np.random.default_rng(0))
+    few = [query._replace(kind="few") for query in [*found_on, *held_out[:5]]]
+    queries = TuningQueries(
+        [*few, *(query._replace(kind="many") for query in held_out)],
+        {"few": ALL, "many": frozenset({"heads"})},
+    )
+    figures(lambda settings, query: 0.5 + 0.4 * (settings == BETTER))
+    result = tune_by_queries(build, queries)
+    assert any(trial.settings == BETTER and trial.gain > 0 for trial in result.trials)
+    assert (result.settings, result.worthwhile) == ({}, False)
+    assert "words of a family" in result.left_out[-1]
+    assert "5 held-out" in result.left_out[-1]
 
 
 def test_queries_of_one_item_count_as_one_in_the_interval():
@@ -216,16 +250,27 @@ def test_titles_tell_about_heads_alone_and_judgements_about_everything(build):
     item = build.catalog.ids("items").texts[3]
     judged = ({"q": title}, {"q": {item: 2, "nowhere": 1}})
     queries, carried = tuning_queries(build, 0, judged)
-    assert carried["words_among_alike"] == {"heads"}
-    assert carried["title_beginning"] == carried["title_synonym"] == frozenset()
-    assert carried["value_and_word"] == frozenset()
-    assert carried[JUDGED] == ALL
+    assert carried == {"words_among_alike": {"heads"}, JUDGED: ALL}
     assert queries[-1] == Query(JUDGED, title, {3: 2})
+
+
+def test_on_long_texts_titles_tell_nothing_and_alike_items_about_columns(build, monkeypatch):
+    monkeypatch.setattr(Source, "is_long", True)
+    made = []
+    monkeypatch.setattr(
+        search_queries, "make_queries", lambda *_, only: [made.extend(sorted(only))][:0]
+    )
+    _, carried = tuning_queries(build, 0)
+    assert carried == {
+        "alike_by_sentence": {"families", "columns"},
+        "alike_by_title": {"columns"},
+    }
+    assert made == sorted(carried)
 
 
 @pytest.mark.slow
 def test_the_same_seed_gives_the_same_result_by_real_queries(build, monkeypatch):
-    monkeypatch.setattr(made_kinds, "MAX_QUERIES", 40)
+    monkeypatch.setattr(search_queries, "MAX_QUERIES", 40)
     first, second = (tune_search(build, random_state=4).to_dict() for _ in range(2))
     assert first == second
     low, high = first["interval"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from itertools import islice
 from zlib import crc32
 
@@ -44,16 +44,23 @@ MAX_QUERIES, FOR_HEADS = 150, 6
 
 
 def make_queries(
-    build: LoadedBuild, random_state: int = 0, per_kind: int = MAX_QUERIES
+    build: LoadedBuild,
+    random_state: int = 0,
+    per_kind: int = MAX_QUERIES,
+    *,
+    only: Container[str] | None = None,
 ) -> list[MadeQuery]:
     """Return queries of all kinds that a build allows; the same ones for the same random state.
 
     per_kind: how many of each. The kinds that compare heads have six times as many, together.
+    only: the names of the kinds to make, None for all. Their queries are the same either way.
     """
     source = Source(build)
     queries: list[MadeQuery] = []
     n_for_heads = per_kind * FOR_HEADS // max(1, sum(kind.carries_heads(source) for kind in KINDS))
     for kind in KINDS:
+        if only is not None and kind.name not in only:
+            continue
         # A kind has its own random numbers, so that a new kind does not change the others.
         rng = np.random.default_rng([random_state, crc32(kind.name.encode())])
         n_queries = n_for_heads if kind.carries_heads(source) else per_kind
