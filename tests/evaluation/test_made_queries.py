@@ -353,6 +353,7 @@ def test_titles_are_asked_as_they_are_where_nothing_else_can_be(build_of, titles
     assert figures.queries == len({*titles})
     assert figures.first == 1
     assert figures.counts
+    assert any("as they are" in limit for limit in report.limits)
 
 
 def test_what_allows_no_query_is_told_why(build_of):

@@ -18,6 +18,7 @@ from qkvsearch.evaluation.made_queries.description_clause import DescriptionClau
 from qkvsearch.evaluation.made_queries.halves import is_held_out
 from qkvsearch.evaluation.made_queries.kinds import (
     KINDS_BY_NAME,
+    LAST_RESORT,
     kinds_that_count,
     make_queries,
 )
@@ -412,6 +413,11 @@ def _limits(kinds: Mapping[str, KindFigures], counted: Sequence[str], source: So
         limits.append(
             "No description was asked for in other words: other words are known for too few words "
             "of its sentences, names aside (build --synonyms FILE adds yours)."
+        )
+    if LAST_RESORT.name in kinds:
+        limits.append(
+            "Titles were asked as they are, since they are too short or too alike for anything "
+            "else. Nearly every search finds them."
         )
     limits.append(
         "Made queries do not tell what people ask for that no item answers, nor which of several "
