@@ -137,6 +137,7 @@ def _search_by_made_queries(
     with run.progress() as progress:
         result = engine.evaluate_search(heads=heads, random_state=random_state, progress=progress)
     assert isinstance(result, MadeEvaluation)
+    run.notes(result.notes)
     output.write_one(result.to_dict(), result.to_records(), lambda: report(result))
     write_plot(result, plot)
 

@@ -777,10 +777,7 @@ class Engine:
             )
             if not build.models.search_settings.to_dict():
                 return made
-            note = (
-                "With the settings that tune search found, by queries like these: `held_out` in "
-                "JSON has the half that they were not found on."
-            )
+            note = "The settings of searches are tuned (tune search)."
             return replace(made, notes=[note, *made.notes])
         if queries is None or qrels is None:
             raise QkvError(

@@ -3,11 +3,15 @@
 import csv
 import io
 import json
+import shutil
 
 import pytest
 
 import qkvsearch
 from qkvsearch.evaluation.made_queries.kinds import KINDS_BY_NAME
+from qkvsearch.heads.search_settings import SearchSettings
+from qkvsearch.learn.tuned_search import use_in_search
+from qkvsearch.store import Workspace
 from qkvsearch.tables.samples import sample
 
 EVALUATE = ("evaluate", "search")
@@ -31,6 +35,27 @@ def test_the_table_begins_with_a_sentence_and_names_kinds_in_words(qkv, shelf_pa
     assert "first" in table.splitlines()[0]
     assert not [name for name in KINDS_BY_NAME if "_" in name and name in table]
     assert max(map(len, table.splitlines())) <= 80
+
+
+def test_the_table_has_the_intervals_the_lexical_head_and_the_held_out_half(qkv, shelf_path):
+    table = qkv("-w", shelf_path, *EVALUATE).stdout
+    report = json.loads(qkv("-w", shelf_path, *EVALUATE, "--format", "json").stdout)
+    told = " ".join(table.split())
+    for figures in report["kinds"].values():
+        low, high = figures["interval"]
+        assert f"{figures['first']:.0%} ({100 * low:.0f}–{100 * high:.0f})" in told
+    assert f"lexical head alone: {report['baselines']['lexical']['mrr@10']:.3f}." in told
+    (line,) = [line for line in table.splitlines() if "held out" in line.lower()]
+    held_out = report["held_out"]
+    assert f" {held_out['queries']} " in line
+    assert f" {held_out['mrr@10']:.3f}." in line
+
+
+def test_a_note_says_that_searches_are_tuned(qkv, shelf_path, tmp_path):
+    path = shutil.copytree(shelf_path, tmp_path / "ws")
+    use_in_search(Workspace(path), SearchSettings(families=0.5), 0)
+    assert "tune search" in qkv("-w", path, *EVALUATE).stderr
+    assert "tune search" not in qkv("-w", shelf_path, *EVALUATE).stderr
 
 
 def test_found_by_is_a_head_that_has_the_item_first_when_asked_alone(qkv, shelf_path):

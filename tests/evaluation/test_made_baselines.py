@@ -57,7 +57,7 @@ def test_every_query_of_the_mean_is_in_one_group_of_popularity(with_log, report)
     for system, mean in (("qkvsearch", report.metrics), ("lexical", report.baselines["lexical"])):
         n_first = sum(group.queries * group.first[system] for group in groups)
         assert n_first / n_counted == pytest.approx(mean["first"])
-    told = report.to_dict()["by_popularity"]
+    told = report.to_dict()["first_by_popularity"]
     assert [group["queries"] for group in told] == [group.queries for group in groups]
 
 

@@ -8,11 +8,14 @@ import pandas as pd
 import pytest
 
 import qkvsearch
-from qkvsearch.evaluation.made_queries import alike
+from qkvsearch.errors import DataError
+from qkvsearch.evaluation.made_queries import alike, alike_by_sentence, alike_by_title, kinds
+from qkvsearch.evaluation.made_queries import source as sources
 from qkvsearch.evaluation.made_queries.alike import Alike
 from qkvsearch.evaluation.made_queries.alike_by_sentence import AlikeBySentence
 from qkvsearch.evaluation.made_queries.alike_by_title import AlikeByTitle
 from qkvsearch.evaluation.made_queries.description import Description
+from qkvsearch.evaluation.made_queries.description_clause import DescriptionClause
 from qkvsearch.evaluation.made_queries.halves import Half, half_of, is_held_out
 from qkvsearch.evaluation.made_queries.kinds import (
     FOR_HEADS,
@@ -22,6 +25,7 @@ from qkvsearch.evaluation.made_queries.kinds import (
     make_queries,
 )
 from qkvsearch.evaluation.made_queries.query_kind import HEADS, MadeQuery
+from qkvsearch.evaluation.made_queries.related import RelatedWords
 from qkvsearch.evaluation.made_queries.report import rank_of_answer, wilson
 from qkvsearch.evaluation.made_queries.source import Source
 from qkvsearch.evaluation.made_queries.title_beginning import TitleBeginning
@@ -31,6 +35,7 @@ from qkvsearch.evaluation.made_queries.title_word_left_out import TitleWordLeftO
 from qkvsearch.evaluation.made_queries.title_words_swapped import TitleWordsSwapped
 from qkvsearch.evaluation.made_queries.value_and_word import ValueAndWord
 from qkvsearch.evaluation.made_queries.words_among_alike import WordsAmongAlike
+from qkvsearch.rank.query_language import parse_query
 
 N_ITEMS = 120
 TOPICS = ("sea", "music", "farm", "space")
@@ -109,6 +114,9 @@ def test_the_beginning_of_a_title_is_its_first_half(topics):
     queries = made(TitleBeginning(), topics)
     assert len(queries) > 50
     assert all(query.text == " ".join(title.split()[:2]) for query, title in queries)
+    assert "title_as_it_is" not in {
+        query.kind for query in make_queries(topics.current_build, 0, 5)
+    }
 
 
 def test_the_beginning_of_a_chinese_title_is_half_of_its_characters(chinese):
@@ -199,11 +207,60 @@ def test_items_that_are_alike_are_of_the_same_topic_and_never_the_item(kind, top
 
 def test_without_the_table_words_alone_tell_what_is_alike(topics, monkeypatch):
     source = Source(topics.current_build)
-    monkeypatch.setattr(alike, "static_table", lambda: None)
+    monkeypatch.setattr(sources, "static_table", lambda: None)
     (texts,) = source.texts([8], source.text_columns)
     rows = Alike(source).to(8, "\n".join(texts))
     assert len(rows) == alike.N_BY_WORDS_ALONE
     assert 8 not in rows
+
+
+@pytest.mark.parametrize("kind", [WordsAmongAlike(), AlikeByTitle(), AlikeBySentence()])
+def test_heads_are_compared_only_where_the_table_tells_what_is_alike(
+    kind, topics, german, chinese, monkeypatch
+):
+    """Words alone would flatter the lexical head."""
+    monkeypatch.setattr(Source, "is_long", True)
+    assert kind.carries_heads(Source(topics.current_build))
+    for other in (german, chinese):
+        assert not kind.carries_heads(Source(other.current_build))
+    monkeypatch.setattr(sources, "static_table", lambda: None)
+    assert not kind.carries_heads(Source(topics.current_build))
+
+
+@pytest.mark.parametrize(
+    "kind", [AlikeByTitle(), AlikeBySentence(), DescriptionClause(), TitleWordLeftOut()]
+)
+def test_signs_of_a_text_are_no_operators_of_a_query(kind, build_of, monkeypatch):
+    for module in (alike_by_title, alike_by_sentence):
+        monkeypatch.setattr(module, "MIN_ITEMS", 2)
+    text = 'A "tent text" text:of -canvas^2 keeps rain* "off the people" title:in it all day long. '
+    chinese = "-红色的帐篷和标题:蓝色的绳子。"
+    titles = [
+        f'"Red tent" -{n} title:red canvas^2' for n in ("alpine", "boreal", "desert", "polar")
+    ]
+    rows = {"id": range(4), "title": titles, "text": [text + chinese] * 4}
+    engine = build_of(
+        pd.DataFrame(rows),
+        columns=qkvsearch.Columns(id="id", title="title", text=("title", "text")),
+    )
+    queries = made(kind, engine)
+    assert queries
+    for query, _ in queries:
+        clauses = parse_query(query.text, lambda name: True).clauses
+        assert not [str(clause) for clause in clauses if clause.is_condition or clause.boost != 1]
+
+
+def test_a_word_is_looked_up_once_and_a_name_never(topics, monkeypatch):
+    looked_up = []
+    monkeypatch.setattr(RelatedWords, "_near", lambda self, token: looked_up.append(token.text))
+    source = Source(topics.current_build)
+    texts = ["Today London sees quiet harbor boats", "Quiet harbor boats see London"]
+    rows = [(0, [text]) for text in texts]
+    monkeypatch.setattr(Source, "shuffled_texts", lambda self, rng, columns: iter(rows))
+    assert not [*Description().make(source, np.random.default_rng(0))]
+    assert "quiet" in looked_up
+    assert "london" not in looked_up
+    assert len(looked_up) == len({*looked_up})
 
 
 @pytest.mark.parametrize("kind", [WordsAmongAlike(), AlikeByTitle(), AlikeBySentence()])
@@ -293,12 +350,47 @@ def test_only_some_kinds_are_made_and_as_among_all(topics):
     assert make_queries(build, 3, 5, only=only) == [each for each in every if each.kind in only]
 
 
+def test_a_source_that_exists_is_used(topics, monkeypatch):
+    build = topics.current_build
+    queries = make_queries(build, 0, 5)
+    source = Source(build)
+    monkeypatch.delattr(kinds, "Source")
+    assert make_queries(build, 0, 5, source=source) == queries
+
+
+TREES = "oak elm ash fir yew box bay fig nut pea rye tea".split()
+TEAS = "红茶 绿茶 白茶 黑茶 花茶 奶茶 果茶 凉茶 抹茶 姜茶 冰茶 煎茶".split()
+
+
+@pytest.mark.parametrize("titles", [TREES, TEAS, ["Red tent"] * 12], ids=["tree", "tea", "equal"])
+def test_titles_are_asked_as_they_are_where_nothing_else_can_be(build_of, titles):
+    report = build_of(pd.DataFrame({"id": range(12), "title": titles})).evaluate_search()
+    (figures,) = report.kinds.values()
+    assert [*report.kinds] == ["title_as_it_is"]
+    assert figures.queries == len({*titles})
+    assert figures.first == 1
+    assert figures.counts
+    assert any("as they are" in limit for limit in report.limits)
+
+
+def test_what_allows_no_query_is_told_why(build_of):
+    signs = build_of(pd.DataFrame({"id": range(3), "title": ["!!!", "???", "..."]}))
+    with pytest.raises(DataError, match="titles have no words"):
+        signs.evaluate_search()
+
+
 # --- the report ---
 
 
 @pytest.fixture(scope="module")
-def report(topics):
-    return topics.evaluate_search(random_state=2)
+def steps():
+    """The progress of the report."""
+    return []
+
+
+@pytest.fixture(scope="module")
+def report(topics, steps):
+    return topics.evaluate_search(random_state=2, progress=lambda *step: steps.append(step))
 
 
 def test_shares_add_up(report):
@@ -308,6 +400,13 @@ def test_shares_add_up(report):
         assert figures.interval[0] <= figures.first <= figures.interval[1]
         assert figures.first <= figures.mrr <= figures.among_ten
     assert report.facts["queries"] == sum(each.queries for each in report.kinds.values())
+
+
+@pytest.mark.usefixtures("report")
+def test_making_queries_reports_progress(steps):
+    making = [(done, total) for stage, done, total in steps if stage == "making queries"]
+    assert making == [(done, len(KINDS)) for done in range(len(KINDS) + 1)]
+    assert steps[0][0] == "making queries"
 
 
 def test_the_mean_is_that_of_the_kinds_that_count(report):
@@ -342,6 +441,7 @@ def test_a_report_says_where_no_kind_compares_heads(report, twelve, chinese):
         of_few = engine.evaluate_search()
         assert not any(HEADS in figures.carries for figures in of_few.kinds.values())
         assert any("do not compare heads" in limit for limit in of_few.limits)
+        assert any("English" in limit for limit in of_few.limits) == (engine is chinese)
         assert all(figures.counts for figures in of_few.kinds.values())
     assert not any("do not compare heads" in limit for limit in report.limits)
     left_out = [

@@ -2,7 +2,8 @@
 
 A query made of one item is then answered by those that are alike, as people who judge by topic do.
 Each witness flatters the head that looks at the same, words or the static table; that both agree
-favours neither.
+favours neither. Without the table (`Source.table`), words alone tell what is alike. Such queries do
+not compare heads.
 """
 
 from __future__ import annotations
@@ -12,11 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from qkvsearch.evaluation.made_queries.source import Source
-from qkvsearch.evaluation.made_queries.static_table import static_table
 from qkvsearch.scores.topk import top_k
 
-# An item is alike if it is among so many by each witness; by the only one, where the table is not
-# installed, among fewer.
+# An item is alike if it is among so many by each witness; by the only one, where there is no table,
+# among fewer.
 N_ALIKE, N_BY_WORDS_ALONE = 5, 3
 # So many of the nearest by words are compared by meaning.
 N_COMPARED = 30
@@ -36,7 +36,7 @@ class Alike:
         n: among how many an item is by each witness.
         """
         near = self._near_by_words(item, text)
-        if static_table() is None:
+        if self.source.table is None:
             return tuple(sorted(near[:N_BY_WORDS_ALONE].tolist()))
         if not len(near):
             return ()
@@ -60,7 +60,7 @@ class Alike:
         known = self.source.vectors_by_table
         new = [item for item in items if item not in known]
         if new:
-            table = static_table()
+            table = self.source.table
             assert table is not None
             texts = ["\n".join(row) for row in self.source.texts(new, self.source.text_columns)]
             known.update(zip(new, np.asarray(table.encode_many(texts)), strict=True))

@@ -9,6 +9,7 @@ import numpy as np
 from qkvsearch.evaluation.made_queries.alike import MIN_ITEMS, Alike
 from qkvsearch.evaluation.made_queries.query_kind import HEADS, MadeQuery, QueryKind
 from qkvsearch.evaluation.made_queries.source import TITLE, Source
+from qkvsearch.evaluation.made_queries.title_words import as_typed
 
 # A shorter title has no topic.
 MIN_WORDS = 3
@@ -30,7 +31,9 @@ class AlikeByTitle(QueryKind):
                 continue
             answers = alike.to(item, "\n".join(texts))
             if answers:
-                yield MadeQuery(self.name, title, answers[0], answers, made_of=item)
+                typed = as_typed(title)
+                yield MadeQuery(self.name, typed, answers[0], answers, made_of=item)
 
     def carries(self, source: Source) -> frozenset[str]:
-        return frozenset([HEADS]) if source.is_long else frozenset()
+        compares_heads = source.is_long and source.table is not None
+        return frozenset([HEADS]) if compares_heads else frozenset()

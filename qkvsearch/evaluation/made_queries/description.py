@@ -58,8 +58,10 @@ def _in_other_words(
     for place in rng.permutation(telling).tolist():
         if len(others) == n_replaced:
             break
+        if _is_name(sentence, spans[place], source):
+            continue
         other = related.of(tokens[place])
-        if other is not None and not _is_name(sentence, spans[place], source):
+        if other is not None:
             others[place] = other
     if not others or len(others) < n_replaced:
         return None

@@ -12,6 +12,7 @@ import numpy as np
 
 from qkvsearch.evaluation.made_queries.query_kind import MadeQuery, QueryKind
 from qkvsearch.evaluation.made_queries.source import MAX_ANSWERS, Source, sentences
+from qkvsearch.evaluation.made_queries.title_words import as_typed
 from qkvsearch.text.analysis import HAS_CJK
 
 # The passages between two signs, and how many characters they have.
@@ -32,7 +33,7 @@ class DescriptionClause(QueryKind):
             clauses = [clause for piece in sentences(text) for clause in _clauses(piece)]
             if not clauses:
                 continue
-            clause = clauses[rng.integers(len(clauses))]
+            clause = as_typed(clauses[rng.integers(len(clauses))])
             # A passage that many items have asks for none of them.
             answers = source.with_words(clause)
             if item in answers and len(answers) <= MAX_ANSWERS:

@@ -63,7 +63,8 @@ class QueryKind(ABC):
 
         "heads" only where the mean over such kinds ordered settings as people's judgements do
         (`made_queries.py` among the benchmarks). Longer texts than 50 words on average are as
-        Cranfield's, shorter ones as TED's.
+        Cranfield's, shorter ones as TED's. Both are English. Items that are alike by words alone
+        flatter words, so without the table of meanings (`Source.table`) they compare no heads.
         """
 
     def carries_heads(self, source: Source) -> bool:

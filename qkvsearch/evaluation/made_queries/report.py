@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from qkvsearch._utils.callbacks import Progress, silent
-from qkvsearch.errors import DataError
+from qkvsearch.errors import DataError, install
+from qkvsearch.evaluation.made_queries.alike import MIN_ITEMS
 from qkvsearch.evaluation.made_queries.description import Description
 from qkvsearch.evaluation.made_queries.description_clause import DescriptionClause
 from qkvsearch.evaluation.made_queries.halves import is_held_out
 from qkvsearch.evaluation.made_queries.kinds import (
     KINDS_BY_NAME,
+    LAST_RESORT,
     kinds_that_count,
     make_queries,
 )
@@ -94,7 +96,7 @@ class MadeEvaluation(Evaluation):
             "sentence": self.sentence,
             **super().to_dict(),
             "kinds": {name: figures.to_dict() for name, figures in self.kinds.items()},
-            "by_popularity": [group.to_dict() for group in self.first_by_popularity],
+            "first_by_popularity": [group.to_dict() for group in self.first_by_popularity],
             "worst": list(self.worst),
             "limits": list(self.limits),
         }
@@ -178,16 +180,18 @@ def evaluate_made_queries(
     The same random state gives the same report. heads: of the search, None for all. Raises
     `DataError` where no query can be made, and `QkvError` for a head that the build lacks.
     """
-    queries = make_queries(build, random_state)
+    progress = progress or silent
+    source = Source(build)
+    queries = make_queries(build, random_state, source=source, progress=progress)
     if not queries:
         raise DataError(
-            f"{build.snapshot.workspace}: no query can be made of this catalog: it has neither "
-            "titles nor texts of several words; give queries and the items that answer them "
-            "(--queries and --qrels)"
+            f"{build.snapshot.workspace}: no query can be made of this catalog: "
+            f"{_why_none(source)}; give queries and the items that answer them (--queries and "
+            "--qrels)"
         )
-    outcomes = ask(build, queries, heads, progress or silent)
-    counted = kinds_that_count(queries, Source(build))
-    kinds = _by_kind(outcomes, counted, Source(build))
+    outcomes = ask(build, queries, heads, progress)
+    counted = kinds_that_count(queries, source)
+    kinds = _by_kind(outcomes, counted, source)
     of_mean = [outcome for outcome in outcomes if outcome.query.kind in counted]
     metrics, intervals = _means(of_mean)
     held_out = [each for each in of_mean if is_held_out(build, each.query)]
@@ -207,7 +211,23 @@ def evaluate_made_queries(
         kinds=kinds,
         first_by_popularity=_by_popularity(build, of_mean),
         worst=_worst(build, outcomes),
-        limits=_limits(kinds, counted, Source(build)),
+        limits=_limits(kinds, counted, source),
+    )
+
+
+def _why_none(source: Source) -> str:
+    """Return why a catalog allows no query, not even a title as it is."""
+    if source.titles:
+        why = "its titles have no words"
+    elif source.build.catalog.is_titled_by_id():
+        why = "its items have no titles"
+    else:
+        why = "its titles are not searched"
+    if source.description is None:
+        return f"{why}, and no column has sentences"
+    return (
+        f"{why}, and of its sentences none can be put in other words (build --synonyms FILE adds "
+        f"yours) or looks for items that are alike, which takes {MIN_ITEMS} items"
     )
 
 
@@ -382,10 +402,7 @@ def _limits(kinds: Mapping[str, KindFigures], counted: Sequence[str], source: So
     """Return what the queries of a report do not measure, a sentence each."""
     limits = []
     if not any(HEADS in figures.carries for figures in kinds.values()):
-        limits.append(
-            "These queries do not compare heads: on catalogs like this one, their order of heads "
-            "was not compared with people's judgements or differed from it."
-        )
+        limits.append(f"These queries do not compare heads: {_why_no_heads(source)}.")
     elif len(counted) < len(kinds):
         left_out = [KINDS_BY_NAME[name].description for name in kinds if name not in counted]
         limits.append(
@@ -397,8 +414,31 @@ def _limits(kinds: Mapping[str, KindFigures], counted: Sequence[str], source: So
             "No description was asked for in other words: other words are known for too few words "
             "of its sentences, names aside (build --synonyms FILE adds yours)."
         )
+    if LAST_RESORT.name in kinds:
+        limits.append(
+            "Titles were asked as they are, since they are too short or too alike for anything "
+            "else. Nearly every search finds them."
+        )
     limits.append(
         "Made queries do not tell what people ask for that no item answers, nor which of several "
         "right items they prefer."
     )
     return limits
+
+
+def _why_no_heads(source: Source) -> str:
+    """Return why no kind of queries tells which head is better."""
+    if not source.is_in_language_of_table:
+        return (
+            "on catalogs like this one, which is not in English, their order of heads was not "
+            "compared with people's judgements"
+        )
+    if source.table is None:
+        return (
+            "which items are alike is known by their words alone, since the table of word meanings "
+            f"is not installed ({install('encoders')})"
+        )
+    return (
+        "on catalogs like this one, their order of heads was not compared with people's judgements "
+        "or differed from it"
+    )

@@ -10,10 +10,12 @@ from itertools import islice
 import numpy as np
 
 from qkvsearch._utils.caching import cached_property
+from qkvsearch.evaluation.made_queries.static_table import LANGUAGES, static_table
 from qkvsearch.rank.loaded_build import LoadedBuild
 from qkvsearch.tables.catalog_columns import StoredColumn
 from qkvsearch.tables.column_types import text_read
 from qkvsearch.text.analysis import Analyzer, Token
+from qkvsearch.text.pretrained.static import StaticEncoder
 from qkvsearch.text.related_words import MAX_MEAN_LENGTH
 
 TITLE = "title"
@@ -61,6 +63,17 @@ class Source:
         rows = self.texts(np.arange(0, self.n_items, step), self.text_columns)
         n_with_kana = sum(bool(KANA.search("".join(row))) for row in rows)
         return n_with_kana > MIN_JAPANESE * len(rows)
+
+    @property
+    def table(self) -> StaticEncoder | None:
+        """The table of meanings; None where it is not installed, or does not know the catalog's
+        language.
+        """
+        return static_table() if self.is_in_language_of_table else None
+
+    @property
+    def is_in_language_of_table(self) -> bool:
+        return self.analyzer.language in LANGUAGES
 
     @cached_property
     def vectors_by_table(self) -> dict[int, np.ndarray]:

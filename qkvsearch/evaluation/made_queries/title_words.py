@@ -4,6 +4,7 @@ without its signs.
 
 from __future__ import annotations
 
+import re
 from abc import abstractmethod
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -15,7 +16,9 @@ from qkvsearch.evaluation.made_queries.source import MAX_ANSWERS, Source
 
 # The signs around words. Those of a name, such as C++, C# or .NET, belong to the word. Quotation
 # marks and a minus would be operators of the search.
-SIGNS = "\"'“”„‟‘’«»‹›()[]{}<>（）《》「」『』【】,;:!?…|*^~-–—·•，；：！？、。"
+SIGNS = "\"'“”„‟‘’«»‹›()[]{}<>（）《》「」『』【】,;:!?…|*^~-–—·•，；：！？、。＂－＊＾"
+# Inside a word, these would ask for a column and for a weight. A time, such as 12:30, stays.
+OPERATORS, TIME = re.compile("[:：^＾]"), re.compile(r"\d+(?:[:：]\d+)+")
 
 
 class Changed(NamedTuple):
@@ -50,11 +53,17 @@ class TitleKind(QueryKind):
         """
 
 
-def as_typed(title: str) -> str:
-    """Return a title in small letters and without the signs around its words.
+def as_typed(text: str) -> str:
+    """Return a text in small letters, without the signs around its words, and without operators.
 
     >>> as_typed('Can we all "have it all"? — Part -1 (C++)')
     'can we all have it all part 1 c++'
+    >>> as_typed("title:Red tent^2 at 12:30")
+    'title red tent 2 at 12:30'
     """
-    words = (word.strip(SIGNS) for word in title.lower().split())
+    words: list[str] = []
+    for word in text.lower().split():
+        bare = word.strip(SIGNS)
+        parts = [bare] if TIME.fullmatch(bare) else OPERATORS.split(bare)
+        words += (part.strip(SIGNS) for part in parts)
     return " ".join(word for word in words if any(map(str.isalnum, word)))

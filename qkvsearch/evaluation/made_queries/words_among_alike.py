@@ -1,7 +1,8 @@
 """Words of a title among words of items that are alike, as a sentence about an item has them.
 
 People who describe an item use some words of its title, and more that belong to its topic. The
-latter are taken from items that are alike, so that no encoder chose them.
+latter are taken from items that are alike, by words and by the static table (`alike.py`). So no
+encoder that learned from the catalog chose them, but the table has a part in it.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ class WordsAmongAlike(QueryKind):
             yield MadeQuery(self.name, " ".join(rng.permutation(words)), item, answers)
 
     def carries(self, source: Source) -> frozenset[str]:
-        return frozenset([HEADS])
+        return frozenset([HEADS]) if source.table is not None else frozenset()
 
 
 def _other_words(source: Source, text: str, alike: tuple[int, ...]) -> list[str]:
