@@ -80,7 +80,9 @@ def _refuse_own_options(context: click.Context) -> None:
         is_typed = context.get_parameter_source(str(param.name)) is ParameterSource.COMMANDLINE
         if is_typed and param.expose_value:
             name, other = param.opts[0], context.invoked_subcommand
-            raise click.UsageError(f"{name} is an option of tune: write it behind, tune {other} …")
+            # Both commands are reset at once, by tune alone.
+            instead = "tune --reset" if name == "--reset" else f"tune {other} {name} …"
+            raise click.UsageError(f"{name} comes before the command {other}: write {instead}")
 
 
 def _reset_text(were_tuned: Sequence[str]) -> str:

@@ -90,6 +90,8 @@ class SearchTuning:
     interval: tuple[float, float]
     # By kind, the number of held-out queries, and the figures of both settings.
     kinds: dict[str, dict[str, Any]]
+    # The same of kinds that do not tell about what was changed, which must not be worse either.
+    other_kinds: dict[str, dict[str, Any]]
     # Kinds of queries that the tuned settings are worse for, by more than chance.
     worse: list[str]
     # How many queries the halves have, and how many of these were asked in the time.
@@ -154,6 +156,7 @@ class SearchTuning:
             "interval": list(self.interval),
             "worthwhile": self.worthwhile,
             "kinds": self.kinds,
+            "other_kinds": self.other_kinds,
             "worse": self.worse,
             "changed": self.changed,
             "found_already": self.found_already,
@@ -218,7 +221,8 @@ def tune_by_queries(
     other half: by the kinds of queries that tell about its part. The best step of a part is taken
     if it is better by more than its standard error. When no part has such a step, what was found
     is compared with the settings in use on the held-out half, once, by the kinds that tell about
-    everything that was changed. The queries are asked as `search` asks them.
+    everything that was changed. The other kinds must not be worse by it. The queries are asked as
+    `search` asks them.
 
     metric: "mrr@10" or "ndcg@10". deadline: by `time.monotonic`. Without it the result depends on
     `seed` alone.
@@ -521,22 +525,23 @@ def _judged(
     asking, in_use = steps.asking, steps.in_use
     told = changed(in_use, best)
     queries = [query for query in held_out if told <= steps.carried[query.kind]]
+    others = [query for query in held_out if not told <= steps.carried[query.kind]]
     left_out = list(steps.left_out)
     if len(queries) < MIN_QUERIES:
         parts = listed_names([NAMES[part] for part in PARTS if part in told])
         tell = "{n} held-out {n:query tells|queries tell}".format(n=Count(len(queries)))
         left_out.append(f"better {parts} were found, but only {tell} about them")
-        best, queries = in_use, list(held_out)
+        best, queries, others = in_use, list(held_out), []
     asking.progress("judging by the held-out half", 0, 2)
     before = asking.figures(in_use, queries)
     asking.progress("judging by the held-out half", 1, 2)
     after = asking.figures(best, queries) if best != in_use else before
     asking.progress("judging by the held-out half", 2, 2)
-    kinds: dict[str, dict[str, Any]] = {}
-    for kind in sorted({query.kind for query in queries}):
-        rows = [row for row, query in enumerate(queries) if query.kind == kind]
-        of_kind = [queries[row] for row in rows]
-        kinds[kind] = {"queries": len(rows), **_compared(before[rows], after[rows], of_kind, seed)}
+    kinds = _by_kind(before, after, queries, seed)
+    other_kinds: dict[str, dict[str, Any]] = {}
+    if best != in_use:
+        before_others, after_others = asking.figures(in_use, others), asking.figures(best, others)
+        other_kinds = _by_kind(before_others, after_others, others, seed)
     over_all = _compared(before, after, queries, seed)
     keys = None
     if best.columns is not None and best.columns != in_use.columns:
@@ -551,7 +556,8 @@ def _judged(
         difference=over_all["difference"],
         interval=(low, high),
         kinds=kinds,
-        worse=[kind for kind, row in kinds.items() if row["interval"][1] < 0],
+        other_kinds=other_kinds,
+        worse=[kind for kind, row in {**kinds, **other_kinds}.items() if row["interval"][1] < 0],
         queries=n_queries,
         in_neither=in_neither,
         asked=len(steps.queries) + len(held_out),
@@ -563,6 +569,18 @@ def _judged(
         found=best,
         keys=keys,
     )
+
+
+def _by_kind(
+    before: np.ndarray, after: np.ndarray, queries: Sequence[Query], seed: int
+) -> dict[str, dict[str, Any]]:
+    """Return the number of queries of each kind, and `_compared` of them."""
+    kinds = {}
+    for kind in sorted({query.kind for query in queries}):
+        rows = [row for row, query in enumerate(queries) if query.kind == kind]
+        of_kind = [queries[row] for row in rows]
+        kinds[kind] = {"queries": len(rows), **_compared(before[rows], after[rows], of_kind, seed)}
+    return kinds
 
 
 def _compared(
@@ -603,6 +621,7 @@ def _too_few(metric: str, build: LoadedBuild, n_queries: int, in_neither: int) -
         difference=0.0,
         interval=(0.0, 0.0),
         kinds={},
+        other_kinds={},
         worse=[],
         queries=n_queries,
         asked=0,

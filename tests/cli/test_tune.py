@@ -200,6 +200,7 @@ def search_tuning_of(**changes):
         "difference": 0.1,
         "interval": (0.05, 0.15),
         "kinds": {"title_beginning": row},
+        "other_kinds": {},
         "worse": [],
         "queries": 140,
         "asked": 140,

@@ -134,6 +134,20 @@ def test_kinds_that_are_found_already_tell_nothing(build, figures):
     assert "one" in " ".join(result.notes)
 
 
+def test_kinds_that_tell_nothing_must_not_be_worse_either(build, figures):
+    figures(lambda s, query: {"one": 0.96, "two": 0.5}[query.kind] + 0.04 * (s == BETTER))
+    assert tune_by_queries(build, asked()).worthwhile
+    change = {"one": -0.2, "two": 0.04}
+    figures(
+        lambda s, query: {"one": 0.96, "two": 0.5}[query.kind] + change[query.kind] * (s == BETTER)
+    )
+    result = tune_by_queries(build, asked())
+    assert ([*result.kinds], [*result.other_kinds]) == (["two"], ["one"])
+    assert result.other_kinds["one"]["difference"] == pytest.approx(-0.2)
+    assert result.worse == ["one"]
+    assert not result.worthwhile
+
+
 def test_too_few_queries_tell_nothing(build):
     result = tune_by_queries(build, asked(("one",), n=30))
     assert (result.settings, result.worthwhile, result.kinds) == ({}, False, {})

@@ -71,7 +71,7 @@ def make_queries(
             continue
         n_queries = n_for_heads if kind.carries_heads(source) else per_kind
         queries += _some(kind, source, random_state, n_queries)
-    if not queries:
+    if not queries and only is None:
         queries += _some(LAST_RESORT, source, random_state, per_kind)
     progress("making queries", len(KINDS), len(KINDS))
     return queries
