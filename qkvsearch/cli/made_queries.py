@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from qkvsearch.cli.evaluate import filled
 from qkvsearch.cli.text_table import to_table
+from qkvsearch.cli.wrapping import filled
 from qkvsearch.errors import Count
 
 if TYPE_CHECKING:

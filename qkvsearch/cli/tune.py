@@ -10,10 +10,11 @@ import click
 from click.core import ParameterSource
 
 from qkvsearch.cli.context import command_with_others, settings, wait_option
-from qkvsearch.cli.evaluate import FILE, filled, k_option, protocol_option, seed_option
+from qkvsearch.cli.evaluate import FILE, k_option, protocol_option, seed_option
 from qkvsearch.cli.hits import question_option
 from qkvsearch.cli.render import Output, output_options
 from qkvsearch.cli.text_table import to_table
+from qkvsearch.cli.wrapping import filled
 from qkvsearch.errors import listed_names, quantity
 
 if TYPE_CHECKING:
