@@ -51,8 +51,11 @@ QUESTIONS = {
     "history": ("u001",),
     "records": (),
     "map": (),
+    "evaluate_search": (),
     "evaluate_recommend": (),
+    "compare": (),
     "tune": (),
+    "tune_search": (),
 }
 
 
@@ -124,6 +127,7 @@ WRONG = {
     "str | Iterable[str]": [None, 5, b"x", [None], [5], {"x": 1.0}, OBJECT],
     "str | Iterable[str] | None": [5, b"x", [None], [5], {"lexical": -1.0}, OBJECT],
     "str | Path | Queries": [None, 5, [], "a\0b"],
+    "str | Path | Queries | Sequence[str] | None": [5, [], [5], {}, {"q": 5}, "a\0b"],
     "str | Path | Judgements": [None, 5, [], {"a": 1}],
     "str | Path | Synonyms | None": [5, [], {"a": 1}, "a\0b"],
     "float | None": ["x", [], OBJECT],
@@ -160,7 +164,9 @@ FUNCTIONS = {
     "forget": {"user": "u001"},
     "evaluate_search": {"queries": QUERIES, "qrels": QRELS},
     "evaluate_recommend": {},
+    "compare": {"queries": QUERIES, "heads": "lexical"},
     "tune": {},
+    "tune_search": {},
     "reset_tuning": {},
     "build": {"path": "new", "items": "none.csv"},
     "open": {"path": "none"},

@@ -81,6 +81,18 @@ assert os.stat('keys.db').st_mode & 0o077 == 0, oct(os.stat('keys.db').st_mode)
         "pyarrow",
         f"{DATA}items.to_parquet('i.parquet'); qkv.build('ws', 'i.parquet', encoder='corpus')",
     ),
+    "plot": (
+        "matplotlib",
+        f"""{DATA}
+from qkvsearch.cli import main
+qkv.build('ws', items=items, interactions=log, encoder='corpus')
+try:
+    main(['-w', 'ws', 'evaluate', 'recommend', '--plot', 'p.png'])
+except SystemExit as stopped:
+    assert not stopped.code
+assert os.path.exists('p.png') and 'MPLCONFIGDIR' not in os.environ
+""",
+    ),
     "xlsx": (
         "openpyxl",
         f"{DATA}items.to_excel('items.xlsx'); qkv.build('ws', 'items.xlsx', encoder='corpus')",
@@ -151,5 +163,6 @@ def test_an_extra_asks_for_no_name_and_leaves_no_file(extra, namespace, tmp_path
     assert done.returncode == 0, done.stderr
     assert asked.exists(), "the resolver did not start"
     assert asked.read_bytes() == b""
-    left = [str(each) for name in ("home", "tmp") for each in folders[name].rglob("*")]
+    found = [each for name in ("home", "tmp") for each in folders[name].rglob("*")]
+    left = [str(each) for each in found if not each.is_dir()]
     assert [each for each in left if "qkvsearch" not in each.replace(str(tmp_path), "")] == []

@@ -41,7 +41,8 @@ GROUPS = {
     },
     "Quality": {
         "evaluate": "evaluate",
-        "tune": "evaluate",
+        "compare": "compare",
+        "tune": "tune",
     },
     "Learn": {
         "demo": "demo",

@@ -255,6 +255,7 @@ def _model_lines(facts: Mapping[str, Any], previous: Mapping[str, Any]) -> Itera
     from qkvsearch.cli.listings import recommend_heads_text
     from qkvsearch.engine.info import named_column_weights
     from qkvsearch.heads.component import LANGUAGE, RECOMMEND_HEADS, TUNED
+    from qkvsearch.heads.search_settings import TUNED_SEARCH
     from qkvsearch.store.remote_collections import FACT as KEYS
     from qkvsearch.store.workspace import NOT_TAKEN_OVER
     from qkvsearch.text.languages import Language
@@ -272,6 +273,8 @@ def _model_lines(facts: Mapping[str, Any], previous: Mapping[str, Any]) -> Itera
         yield f"Cut: {facts['texts_cut']}."
     if TUNED in facts:
         yield "Preferences: with the settings of tune; tune --reset returns to the default ones."
+    if TUNED_SEARCH in facts:
+        yield "Searches: with the settings of tune search; tune --reset returns to the default."
     if heads := recommend_heads_text(facts.get(RECOMMEND_HEADS)):
         yield f"Recommendations: {heads}."
     if "next_item" in previous and "next_item" not in facts:

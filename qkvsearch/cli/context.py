@@ -83,7 +83,21 @@ class Command(click.Command):
                     formatter.write_dl(records)
 
 
+class CommandWithOthers(Command, click.Group):
+    """A command that does something by itself, and has other commands."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        super().format_options(ctx, formatter)
+        self.format_commands(ctx, formatter)
+
+
 command = partial(click.command, cls=Command)
+command_with_others = partial(
+    click.group,
+    cls=CommandWithOthers,
+    invoke_without_command=True,
+    subcommand_metavar="[COMMAND [ARGS]...]",
+)
 
 
 def joined(*options: Decorator) -> Decorator:
@@ -330,7 +344,8 @@ def spelled(message: str, context: click.Context, command: click.Command | None)
     root = context.find_root()
     typed: list[str] = root.meta.get(TYPED, [])
     if isinstance(command, click.Group):
-        command = next((command.commands[word] for word in typed if word in command.commands), None)
+        inner = (command.commands[word] for word in typed if word in command.commands)
+        command = next(inner, command)
     spellings = _spellings(root, command)
 
     def spelling(match: re.Match[str]) -> str:

@@ -27,6 +27,7 @@ EXTRAS = {
     ),
     "parquet": (["pyarrow"], "Parquet files"),
     "xlsx": (["openpyxl"], "Excel files"),
+    "plot": (["matplotlib"], "evaluate --plot: pictures"),
     "train": (["torch"], "build --next-item: what comes next"),
     "milvus": (["pymilvus"], "build --keys: keys in Milvus"),
     "spark": (

@@ -1,36 +1,33 @@
-"""Evaluation: `qkvsearch evaluate` measures answers, and `tune` finds better settings."""
+"""Evaluation: `qkvsearch evaluate` measures answers."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from qkvsearch.cli.context import (
+    CommandContext,
     Decorator,
-    command,
     settings,
-    wait_option,
 )
 from qkvsearch.cli.hits import question_option
+from qkvsearch.cli.plot_option import plot_option, require_plot, write_plot
 from qkvsearch.cli.render import Output, output_options
 from qkvsearch.cli.text_table import to_table
-from qkvsearch.cli.wrapping import terminal_width
-from qkvsearch.errors import quantity
+from qkvsearch.cli.wrapping import filled
+from qkvsearch.errors import QkvError, quantity
 
 if TYPE_CHECKING:
     from qkvsearch.evaluation.results import Evaluation
-    from qkvsearch.evaluation.tuning import Trial, Tuning
 
 FILE = click.Path(path_type=Path)
 # At most this many columns of metrics fit into 80 characters.
 MAX_COLUMNS = 6
-TEXT_WIDTH = 80
 
 
-def _protocol_option(text: str) -> Decorator:
+def protocol_option(text: str) -> Decorator:
     return click.option(
         "--protocol",
         type=click.Choice(["random", "leave-last-out", "time", "strong"]),
@@ -52,19 +49,20 @@ def evaluate() -> None:
 
     \b
     Examples:
-      qkvsearch -w talks evaluate search --queries queries.tsv --qrels qrels.tsv
+      qkvsearch -w talks evaluate search
       qkvsearch -w films evaluate recommend --protocol time
     """
 
 
 @evaluate.command()
 @click.option(
-    "--queries", type=FILE, required=True, help="Lines of id<TAB>text, without header and quotes."
+    "--queries",
+    type=FILE,
+    help="Lines of id<TAB>text, without header and quotes.  [default: queries made of the catalog]",
 )
 @click.option(
     "--qrels",
     type=FILE,
-    required=True,
     help="The correct answers: TREC judgements, or lines of query<TAB>item[<TAB>grade].",
 )
 @click.option(
@@ -72,22 +70,45 @@ def evaluate() -> None:
     metavar="NAMES",
     help="The heads to use: lexical, semantic, or a head's name.  [default: all]",
 )
+@question_option(
+    "random_state", "--seed", default=0, show_default=True, help="Which queries are made."
+)
+@plot_option
 @output_options
-def search(queries: Path, qrels: Path, heads: str | None, output: Output) -> None:
-    """Measure search with queries whose correct answers are known.
+def search(
+    queries: Path | None,
+    qrels: Path | None,
+    heads: str | None,
+    random_state: int,
+    plot: Path | None,
+    output: Output,
+) -> None:
+    """Measure search, with judged queries or with queries made of the catalog.
 
-    Shows nDCG@10 (linear gains), MRR@10 and Recall@100, averaged over the judged queries as in
-    trec_eval, compared with the lexical head alone (BM25). Grades from 1 are relevant; items
-    without a judgement are not.
+    Without --queries, the catalog makes its own: titles with a typo or without a word, sentences of
+    descriptions in other words, values of columns, items that are alike. Shows by kind how often
+    the right item is first, examples to look at, and what such queries cannot measure.
+
+    With --queries and --qrels, shows nDCG@10 (linear gains), MRR@10 and Recall@100, averaged over
+    the judged queries as in trec_eval, compared with the lexical head alone (BM25). Grades from 1
+    are relevant; items without a judgement are not.
 
     \b
     Examples:
+      qkvsearch -w talks evaluate search
+      qkvsearch -w talks evaluate search --plot talks.html
       qkvsearch -w talks evaluate search --queries queries.tsv --qrels qrels.tsv
       qkvsearch evaluate search --queries q.tsv --qrels qrels.txt --heads lexical --format json
     """
+    if (queries is None) != (qrels is None):
+        raise QkvError("--queries and --qrels go together: give both, or neither")
+    require_plot(plot, output.path)
+    run = settings()
+    if queries is None or qrels is None:
+        _search_by_made_queries(run, heads, random_state, plot, output)
+        return
     from qkvsearch.tables.judgements import judged_by
 
-    run = settings()
     # Errors in a file are reported before any work.
     judged = judged_by(queries, qrels)
     engine = run.open()
@@ -97,10 +118,30 @@ def search(queries: Path, qrels: Path, heads: str | None, output: Output) -> Non
     n_queries = result.facts["queries"]
     caption = f"{n_queries:,} judged {'query' if n_queries == 1 else 'queries'}"
     output.write_one(result.to_dict(), result.to_records(), lambda: _search_table(result, caption))
+    write_plot(result, plot)
+
+
+def _search_by_made_queries(
+    run: CommandContext,
+    heads: str | None,
+    random_state: int,
+    plot: Path | None,
+    output: Output,
+) -> None:
+    from qkvsearch.cli.made_queries import report
+    from qkvsearch.evaluation.made_queries.report import MadeEvaluation
+
+    engine = run.open()
+    with run.progress() as progress:
+        result = engine.evaluate_search(heads=heads, random_state=random_state, progress=progress)
+    assert isinstance(result, MadeEvaluation)
+    run.notes(result.notes)
+    output.write_one(result.to_dict(), result.to_records(), lambda: report(result))
+    write_plot(result, plot)
 
 
 @evaluate.command()
-@_protocol_option(
+@protocol_option(
     "What to hold out: a fifth of each user's interactions, each user's last one, the last fifth "
     "of all, or a part of those of users who are excluded from training."
 )
@@ -115,8 +156,9 @@ def search(queries: Path, qrels: Path, heads: str | None, output: Output) -> Non
     help="Also evaluate the next-item model, with leave-last-out or time (trains it: minutes; "
     "needs qkvsearch[train]).",
 )
+@plot_option
 @output_options
-def recommend(output: Output, **options: Any) -> None:
+def recommend(plot: Path | None, output: Output, **options: Any) -> None:
     """Measure recommendations with interactions that are held out of training.
 
     Learns again from the training part of the log, and ranks the whole catalog without each user's
@@ -131,13 +173,16 @@ def recommend(output: Output, **options: Any) -> None:
       qkvsearch -w films evaluate recommend
       qkvsearch -w films evaluate recommend --protocol strong -k 20 --format json
       qkvsearch -w films evaluate recommend --protocol time --next-item
+      qkvsearch -w films evaluate recommend --plot films.png
     """
+    require_plot(plot, output.path)
     run = settings()
     engine = run.open()
     with run.progress() as progress:
         result = engine.evaluate_recommend(**options, progress=progress)
     run.notes(result.notes)
     output.write_one(result.to_dict(), result.to_records(), lambda: _recommend_tables(result))
+    write_plot(result, plot)
 
 
 def _search_table(result: Evaluation, caption: str) -> str:
@@ -162,20 +207,13 @@ def _recommend_tables(result: Evaluation) -> str:
         f"{result.protocol}, k = {facts['k']}: {users} evaluated; "
         f"{quantity(facts['train'], 'interaction')} to learn from, {facts['test']:,} held out",
         "* best; ± half of the 95% interval, bootstrapped over users",
-        result.verdict(names[0]),
-        result.advice(names[0]),
-        result.verdict("rmse"),
+        *result.sentences(),
     ]
     tables = [
         _system_table(result, names[start : start + MAX_COLUMNS])
         for start in range(0, len(names), MAX_COLUMNS)
     ]
-    return "\n".join([*tables, *(_filled(sentence) for sentence in sentences if sentence)])
-
-
-def _filled(sentence: str) -> str:
-    """Wrap a sentence in lines that people can read and the window has room for."""
-    return fill(sentence, min(TEXT_WIDTH, terminal_width()), break_on_hyphens=False)
+    return "\n".join([*tables, *map(filled, sentences)])
 
 
 def _system_table(result: Evaluation, names: list[str]) -> str:
@@ -204,82 +242,3 @@ def _spread(result: Evaluation, name: str) -> str:
         return ""
     low, high = result.intervals[name]
     return f"±{(high - low) / 2:.4f} "
-
-
-@command(short_help="Find settings that suit your log.")
-@_protocol_option("What to hold out for the evaluation, as in evaluate recommend.")
-@k_option
-@question_option("minutes", help="The time limit.  [default: 5; none with --trials]")
-@question_option("trials", help="How many random settings to try.  [default: 27]")
-@seed_option
-@click.option("--reset", is_flag=True, help="Go back to the default settings, without a search.")
-@wait_option
-@output_options
-def tune(reset: bool, output: Output, **options: Any) -> None:
-    """Search for settings of the recommender that suit the workspace's log.
-
-    The settings are those of both heads, which are judged together: first the number of neighbours
-    and their penalty, then the embeddings. Random settings of these learn for a few iterations, the
-    better ones for more (successive halving). They are evaluated by nDCG at k on a validation part
-    of the log, like the default settings and those in use. The best settings, the default ones and
-    those in use are then learned as by a build, with the shares of the heads, and evaluated once on
-    a test part that the search has not seen. Unless the best are in use already or worse on the
-    test part, preferences are learned with them from the whole log, and the workspace uses them.
-    Until then nothing changes, and Ctrl-C leaves no trace.
-
-    \b
-    Examples:
-      qkvsearch -w films tune --minutes 10
-      qkvsearch -w films tune --protocol time --trials 27
-      qkvsearch -w films tune --reset
-    """
-    run = settings()
-    engine = run.open_writable()
-    if reset:
-        with run.progress() as progress:
-            engine.reset_tuning(progress=progress)
-        run.message(f"{engine.workspace.path}: preferences learned with the default settings.")
-        return
-    result = engine.tune(**options, callback=lambda trials: run.message(_line(trials[-1])))
-    run.notes(result.notes)
-    output.write_one(result.to_dict(), result.to_records(), lambda: _tuning_table(result))
-
-
-def _line(trial: Trial) -> str:
-    return (
-        f"{trial.name}: {trial.figure:.4f} after {trial.share:.0%} of the iterations "
-        f"({trial.seconds:.1f} s) {_settings_text(trial.settings)}".rstrip()
-    )
-
-
-def _settings_text(values: dict[str, Any]) -> str:
-    return ", ".join(f"{name} {value:g}" for name, value in values.items())
-
-
-def _tuning_table(result: Tuning) -> str:
-    """Return the figures of the default settings, those in use and the best, and a conclusion."""
-    columns = [(result.metric, "left"), ("validation", "right"), ("test", "right")]
-    rows = [
-        [row["system"].replace("_", " "), f"{row['validation']:.4f}", f"{row['test']:.4f}"]
-        for row in result.to_records()
-    ]
-    return f"{to_table(columns, rows)}{_conclusion(result)}\n"
-
-
-def _conclusion(result: Tuning) -> str:
-    compared = "those in use" if result.in_use else "the default ones"
-    if result.settings == result.in_use:
-        return _filled(f"No settings were better than {compared}: nothing is changed.")
-    low, high = result.interval
-    by_chance = ", which could be chance" if low <= 0 <= high else ""
-    difference = f"On the test part {result.difference:+.4f} compared with {compared}{by_chance}"
-    interval = f"(95% interval {low:+.4f} to {high:+.4f})"
-    if not result.worthwhile:
-        sentences = [difference, f"{interval}: worse, so nothing is changed."]
-    elif not result.settings:
-        sentences = [difference, f"{interval}.", "Now in use: the default settings"]
-    else:
-        in_use = f"Now in use: {_settings_text(result.settings)}"
-        back = "Back to the default ones: qkvsearch tune --reset"
-        sentences = [difference, f"{interval}.", in_use, back]
-    return "\n".join(map(_filled, sentences))

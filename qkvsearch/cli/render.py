@@ -49,10 +49,16 @@ def document_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return _with_output(command, DOCUMENT_FORMATS, DOCUMENT_BY_SUFFIX)
 
 
+def page_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the same options to a command that can also write a page."""
+    return _with_output(command, (*FORMATS, "html"), {**BY_SUFFIX, ".html": "html"})
+
+
 def _with_output(
     command: Callable[..., Any], formats: Sequence[str], by_suffix: Mapping[str, str]
 ) -> Callable[..., Any]:
-    pages = ".html, .ipynb, " if "html" in formats else ""
+    documents = (suffix for suffix in (".html", ".ipynb") if suffix in by_suffix)
+    pages = "".join(f"{suffix}, " for suffix in documents)
 
     @click.option(
         "--format",
@@ -122,12 +128,20 @@ class Output:
             case _:
                 raise click.UsageError(f"a list cannot be written as {self.format}")
 
-    def write_one(self, whole: Mapping[str, Any], rows: Rows, table: Callable[[], str]) -> None:
-        """Write a single result: as JSON the object `whole`, in other formats its `rows`."""
+    def write_one(
+        self,
+        whole: Mapping[str, Any],
+        rows: Rows,
+        table: Callable[[], str],
+        fields: Sequence[str] = (),
+    ) -> None:
+        """Write a single result: as JSON the object `whole`, in other formats its `rows`. fields:
+        columns that come first.
+        """
         if self.format == "json":
             self._emit(to_json(whole))
         else:
-            self.write(rows, table)
+            self.write(rows, table, fields)
 
     def write_document(self, renderers: Mapping[str, Callable[[], str]]) -> None:
         """Write a document. renderers: makes it, by format."""

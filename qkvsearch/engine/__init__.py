@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -43,7 +43,9 @@ if TYPE_CHECKING:
     from qkvsearch.engine.export_embeddings import ExportedEmbeddings
     from qkvsearch.engine.projection import ItemMap
     from qkvsearch.engine.rows import ItemRows, UserRows
+    from qkvsearch.evaluation.comparison.compared import Comparison
     from qkvsearch.evaluation.results import Evaluation
+    from qkvsearch.evaluation.search_tuning import SearchTuning
     from qkvsearch.evaluation.tuning import Trial, Tuning
     from qkvsearch.heads.stored_models import StoredModels
     from qkvsearch.learn.add import Revision
@@ -73,6 +75,17 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
+@contextmanager
+def _damage_explained(build: LoadedBuild) -> Iterator[None]:
+    """Say in an error what to do about damaged files of a build."""
+    try:
+        yield
+    except DamagedError as error:
+        from qkvsearch.engine.info import explain_damage
+
+        raise explain_damage(error, build.snapshot) from None
+
+
 def _parts_of_build(build: LoadedBuild, scores: Scores, position: int) -> Components:
     """Return the parts of an item's score. `build` stays open as long as somebody can ask."""
     return scores.parts(position)
@@ -86,7 +99,8 @@ class Engine:
     `encode`, `map`, `export_embeddings`; `items`, `users`, `show`, `history`, `records`, `info` and
     `builds` list what is stored. Changes: `record`, `record_many`, `undo_record`, `add`, `remove`,
     `learn`, `compact`, `rollback`, `forget`. Measurements: `evaluate_search`,
-    `evaluate_recommend`, `tune`, `reset_tuning`. Several threads may use an engine.
+    `evaluate_recommend`, `compare`, `tune`, `tune_search`, `reset_tuning`. Several threads may
+    use an engine.
 
     path: the folder of the workspace.
     follow: answer each question from the build that is current then.
@@ -152,12 +166,25 @@ class Engine:
     def _question(self) -> Iterator[LoadedBuild]:
         """Lend a build to one question. An error says what to do about damaged files."""
         build = self.current_build
-        try:
+        with _damage_explained(build):
             yield build
-        except DamagedError as error:
-            from qkvsearch.engine.info import explain_damage
 
-            raise explain_damage(error, build.snapshot) from None
+    @contextmanager
+    def _named_build(self, name: str) -> Iterator[LoadedBuild]:
+        """Lend the build of this name, which is closed afterwards unless it is the current one.
+        Raises `WorkspaceError`.
+        """
+        build = self.current_build
+        if name == build.snapshot.name:
+            with _damage_explained(build):
+                yield build
+            return
+        build = LoadedBuild.open(self.workspace, name)
+        try:
+            with _damage_explained(build):
+                yield build
+        finally:
+            build.close()
 
     def __enter__(self) -> Self:
         return self
@@ -722,25 +749,86 @@ class Engine:
     @checked_arguments
     def evaluate_search(
         self,
-        queries: str | Path | Queries,
-        qrels: str | Path | Judgements,
+        queries: str | Path | Queries | None = None,
+        qrels: str | Path | Judgements | None = None,
         *,
         heads: str | Iterable[str] | None = None,
+        random_state: int = 0,
         progress: Progress | None = None,
     ) -> Evaluation:
-        """Compute nDCG@10, MRR@10 and Recall@100 of search, compared with the lexical head alone.
+        """Measure search by judged queries, or without any by queries made of the catalog.
 
         queries, qrels: files; or the texts of queries by id, and the grades of judged items by
-        query. The notes describe what is left out. Raises `QkvError`.
-        """
-        from qkvsearch.evaluation.search_protocol import evaluate_heads
+        query. With them: nDCG@10, MRR@10 and Recall@100, compared with the lexical head alone. The
+        notes describe what is left out.
 
+        Without both: a `MadeEvaluation`, with how often the right item is first by kind of query,
+        examples, and what such queries cannot measure. random_state: which queries are made.
+
+        Raises `QkvError`.
+        """
+        check(random_state=random_state)
         build, names = self.current_build, head_names(heads)
+        if queries is None and qrels is None:
+            from qkvsearch.evaluation.made_queries.report import evaluate_made_queries
+
+            made = evaluate_made_queries(
+                build, heads=names, random_state=random_state, progress=progress
+            )
+            if not build.models.search_settings.to_dict():
+                return made
+            note = "The settings of searches are tuned (tune search)."
+            return replace(made, notes=[note, *made.notes])
+        if queries is None or qrels is None:
+            raise QkvError(
+                "judged queries are `queries` and `qrels`: give both, or neither for queries made "
+                "of the catalog"
+            )
+        from qkvsearch.evaluation.search_protocol import evaluate_heads
 
         def ask(query: str, *, k: int, heads: list[str] | None) -> Ranking:
             return search(build, SearchQuestion(query=query, k=k, heads=heads))
 
         return evaluate_heads(ask, queries, qrels, names, build.catalog.ids("items"), progress)
+
+    @checked_arguments
+    def compare(
+        self,
+        before: str | None = None,
+        after: str | None = None,
+        *,
+        queries: str | Path | Queries | Sequence[str] | None = None,
+        heads: str | Iterable[str] | None = None,
+        before_heads: str | Iterable[str] | None = None,
+        random_state: int = 0,
+        progress: Progress | None = None,
+    ) -> Comparison:
+        """Compare the ten hits of queries in two builds: how many stayed, which queries have other
+        hits, and which items rose and fell by which reason. Nothing is changed.
+
+        before, after: builds, as `builds` lists them. By default `after` is the current build, and
+            `before` the one before it, or the current one where only heads differ.
+        queries: a file, with a text or id<TAB>text in each line; or texts, by id or in a list. By
+            default queries are made of the catalog of `before`, by `random_state`.
+        heads: the heads by which `after` answers, as in `search`; before_heads: those of `before`.
+
+        The notes describe what is left out. Raises `QkvError` for what cannot be used, and
+        `WorkspaceError` for an unknown build.
+        """
+        from qkvsearch.evaluation.comparison.compared import compare_sides, queries_for
+        from qkvsearch.evaluation.comparison.sides import Side
+
+        check(random_state=random_state)
+        current = self.current_build.snapshot.name
+        if after is None:
+            after = current
+        if before is None:
+            has_heads = heads is not None or before_heads is not None
+            before = current if has_heads else self.workspace.previous_build(current)
+        with self._named_build(before) as earlier, self._named_build(after) as later:
+            texts = queries_for(earlier, queries, random_state)
+            before_side = Side(earlier, head_names(before_heads, "before_heads"))
+            return compare_sides(before_side, Side(later, head_names(heads)), texts, progress)
 
     @checked_arguments
     def evaluate_recommend(
@@ -830,19 +918,58 @@ class Engine:
         )
         if tuning.worthwhile:
             fact = {"protocol": protocol, "seed": random_state, "settings": tuning.settings}
-            self._learn_preferences(fact if tuning.settings else None, progress)
+            from qkvsearch.learn.learn_again import learn_preferences
+
+            self._changed(learn_preferences, fact if tuning.settings else None, progress)
         return tuning
 
     @checked_arguments
-    def reset_tuning(self, *, progress: Progress | None = None) -> None:
-        """Return to the default settings. Raises `WorkspaceError`."""
-        self._learn_preferences(None, progress)
+    def tune_search(
+        self,
+        *,
+        minutes: float | None = None,
+        random_state: int = 0,
+        queries: str | Path | Queries | None = None,
+        qrels: str | Path | Judgements | None = None,
+        progress: Progress | None = None,
+    ) -> SearchTuning:
+        """Search for settings of searches by queries that the catalog makes of itself. If they are
+        better than those in use by more than chance, use them.
 
-    def _learn_preferences(self, tuned: dict[str, Any] | None, progress: Progress | None) -> None:
-        """Learn from the whole log, with tuned or the default settings."""
-        from qkvsearch.learn.learn_again import learn_preferences
+        The settings are the weights of heads and of text columns, the second pass, and words of the
+        same family. minutes: the time limit, by default 5. queries, qrels: judged queries, as in
+        `evaluate_search`, which are asked beside the made ones. Raises `QkvError`.
+        """
+        from qkvsearch.evaluation.search_tuning import tune_search
+        from qkvsearch.learn.tuned_search import use_in_search
+        from qkvsearch.tables.judgements import judged_by
 
-        self._changed(learn_preferences, tuned, progress)
+        check(minutes=minutes, random_state=random_state)
+        if (queries is None) != (qrels is None):
+            raise QkvError("`queries` and `qrels` go together: give both, or none")
+        judged = None
+        if queries is not None and qrels is not None:
+            judged = judged_by(queries, qrels)
+        tuning = tune_search(
+            self.current_build,
+            judged,
+            minutes=MINUTES if minutes is None else minutes,
+            random_state=random_state,
+            progress=progress,
+        )
+        if tuning.worthwhile:
+            self._changed(use_in_search, tuning.found, random_state, tuning.keys, progress)
+        return tuning
+
+    @checked_arguments
+    def reset_tuning(self, *, progress: Progress | None = None) -> list[str]:
+        """Return to the default settings of recommendations and searches.
+
+        Return which of them had others. Raises `WorkspaceError`.
+        """
+        from qkvsearch.learn.learn_again import reset_tuning
+
+        return self._changed(reset_tuning, progress)
 
 
 @checked_arguments

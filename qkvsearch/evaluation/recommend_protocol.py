@@ -14,6 +14,7 @@ from qkvsearch.errors import quantity
 from qkvsearch.evaluation import metrics
 from qkvsearch.evaluation.held_out import HeldOutUsers
 from qkvsearch.evaluation.metrics import N_RESAMPLES, interval, resampled_means
+from qkvsearch.evaluation.recommend_groups import RecommendGroups
 from qkvsearch.evaluation.results import OURS, Difference, Evaluation, Metrics, best_of
 from qkvsearch.evaluation.splits import Split, split
 from qkvsearch.evaluation.systems import (
@@ -112,7 +113,8 @@ def evaluate_recommend(
         sequence_model = NextItems(random_state=seed, callback=callback)
         evaluated[NEXT_ITEM] = (sequence_model, held_out.in_order(parts))
     comparison = _Comparison(seed)
-    _add_rankings(comparison, evaluated, k, progress)
+    groups = RecommendGroups(held_out, k, seed)
+    _add_rankings(comparison, groups, evaluated, progress)
     _add_ratings(comparison, parts, seed, progress)
     left_out = {name: system.left_out_ for name, system in systems.items() if system.left_out_}
     facts = {"k": k, "random_state": seed, **_counts(held_out, parts), "left_out": left_out}
@@ -131,6 +133,8 @@ def evaluate_recommend(
         differences=comparison.differences,
         notes=_notes(held_out, parts, left_out),
         heads={name: metrics_of_all[name] for name in HEADS},
+        by_history=groups.by_history(),
+        by_popularity=groups.by_popularity(),
     )
 
 
@@ -163,15 +167,22 @@ def _notes(held_out: HeldOutUsers, parts: Split, left_out: Mapping[str, str]) ->
 
 def _add_rankings(
     comparison: _Comparison,
+    groups: RecommendGroups,
     systems: Mapping[str, tuple[System, HeldOutUsers]],
-    k: int,
     progress: Progress,
 ) -> None:
-    """Add the metrics of each system's rankings for its held-out users."""
+    """Add the metrics of each system's rankings for its held-out users, and its rankings to the
+    groups of users and items.
+    """
+    k = groups.k
     figures: dict[str, Figures] = {}
     overall: dict[str, Metrics] = {}
     for name, (system, held_out) in systems.items():
-        figures[name], overall[name] = _evaluate_rankings(system, held_out, k, name, progress)
+        rankings = _rankings(system, held_out, k, name, progress)
+        progress(f"judging {name}", 0, 1)
+        figures[name], overall[name] = _evaluate_rankings(rankings, held_out, k)
+        groups.add(name, rankings, figures[name][f"ndcg@{k}"])
+        progress(f"judging {name}", 1, 1)
     progress("drawing intervals", 0, 1)
     comparison.add(figures, counts=None, transform=lambda means: means)
     progress("drawing intervals", 1, 1)
@@ -179,14 +190,19 @@ def _add_rankings(
         comparison.metrics[name] |= metrics_of_all
 
 
-def _evaluate_rankings(
+def _rankings(
     system: System, held_out: HeldOutUsers, k: int, name: str, progress: Progress
-) -> tuple[Figures, Metrics]:
-    """Return the metrics of each user, and coverage, which is of all rankings together."""
+) -> list[list[int]]:
+    """Let a system learn, and return its ranking for each user."""
     n = len(held_out.users)
     system.fit(held_out.train)
-    rankings = held_out.rankings(system, k, lambda done: progress(f"ranking by {name}", done, n))
-    progress(f"judging {name}", 0, 1)
+    return held_out.rankings(system, k, lambda done: progress(f"ranking by {name}", done, n))
+
+
+def _evaluate_rankings(
+    rankings: list[list[int]], held_out: HeldOutUsers, k: int
+) -> tuple[Figures, Metrics]:
+    """Return the metrics of each user, and coverage, which is of all rankings together."""
     pairs = list(zip(rankings, held_out.relevant, strict=True))
     figures = {
         f"{figure}@{k}": np.array([function(*pair, k) for pair in pairs])
@@ -202,7 +218,6 @@ def _evaluate_rankings(
     audiences.data = np.ones_like(audiences.data)
     figures[f"novelty@{k}"] = np.array([metrics.novelty(ranked, shares, k) for ranked in rankings])
     figures[f"diversity@{k}"] = metrics.diversity(rankings, audiences, k)
-    progress(f"judging {name}", 1, 1)
     return figures, {f"coverage@{k}": metrics.coverage(rankings, n_items)}
 
 

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from qkvsearch.errors import quantity
+from qkvsearch.evaluation.groups import GradeGroup, HistoryGroup, PopularityGroup
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from qkvsearch.evaluation.pictures.panel import Panel
 
 # Name of a metric, such as "ndcg@10", to its value.
 Metrics = dict[str, float]
@@ -13,6 +21,8 @@ OURS = "qkvsearch"
 LOWER_IS_BETTER = frozenset({"rmse", "mae"})
 # Higher values of these are not better in themselves: items that nobody watches are novel too.
 NEITHER_IS_BETTER = frozenset({"coverage", "novelty", "diversity"})
+# What the lines at the bars of a picture are.
+WHISKERS = "Whiskers: 95% intervals."
 
 
 @dataclass(frozen=True)
@@ -58,9 +68,16 @@ class Evaluation:
     notes: Sequence[str] = ()
     # The metrics of each of our heads alone, if there are several.
     heads: dict[str, Metrics] = field(default_factory=dict)
+    # Of recommendations: by the length of the user's history, and by the popularity of the item.
+    by_history: Sequence[HistoryGroup] = ()
+    by_popularity: Sequence[PopularityGroup] = ()
+    # Of a search: by the match grade of the hits.
+    match_grades: dict[str, GradeGroup] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return an object for JSON, without intervals and differences if there are none."""
+        """Return an object for JSON, without intervals, differences and groups if there are
+        none.
+        """
         result: dict[str, Any] = {"protocol": self.protocol, "metrics": self.metrics}
         if self.intervals:
             result["intervals"] = {name: list(ends) for name, ends in self.intervals.items()}
@@ -69,7 +86,57 @@ class Evaluation:
             result["differences"] = {name: d.to_dict() for name, d in self.differences.items()}
         if self.heads:
             result["heads"] = self.heads
+        for name in ("by_history", "by_popularity"):
+            if groups := getattr(self, name):
+                result[name] = [group.to_dict() for group in groups]
+        if self.match_grades:
+            result["match_grades"] = {
+                grade: group.to_dict() for grade, group in self.match_grades.items()
+            }
         return {**result, **self.facts}
+
+    def plot(self) -> Figure:
+        """Return a figure of matplotlib, with a panel for each aspect, which a notebook shows.
+
+        Save it by `figure.savefig("quality.png")`. Raises `QkvError` if matplotlib is missing,
+        which the extra `plot` installs.
+        """
+        from qkvsearch.evaluation.pictures.figure import draw
+
+        return draw(self.panels(), self.headline())
+
+    def panels(self) -> list[Panel]:
+        """Return what `plot` draws, as data."""
+        from qkvsearch.evaluation.pictures.recommend_panels import recommend_panels
+        from qkvsearch.evaluation.pictures.search_panels import search_panels
+
+        panels = recommend_panels if self.by_history else search_panels
+        return list(panels(self))
+
+    @property
+    def title(self) -> str:
+        """What is evaluated."""
+        return "Quality of recommendations" if self.by_history else "Quality of search"
+
+    def sentences(self) -> list[str]:
+        """Return which system is ahead, and what to try where it is not ours."""
+        first = next(iter(self.metrics))
+        return [
+            sentence
+            for sentence in (self.verdict(first), self.advice(first), self.verdict("rmse"))
+            if sentence
+        ]
+
+    def examples(self) -> Sequence[dict[str, Any]]:
+        """Return single cases to look at, as rows of a table; none here."""
+        return ()
+
+    def headline(self) -> str:
+        """Return what was evaluated, in one line."""
+        if self.by_history:
+            users = quantity(self.facts["users"], "user")
+            return f"Recommendations to {users}, protocol {self.protocol}. {WHISKERS}"
+        return f"Search by {self.protocol}. {WHISKERS}"
 
     def to_records(self) -> list[dict[str, Any]]:
         """Return one row for each system, ours first."""

@@ -1,14 +1,25 @@
 """Evaluate text search by judged queries."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from statistics import fmean
 from typing import Any
+
+import numpy as np
 
 from qkvsearch._utils.callbacks import Progress
 from qkvsearch.errors import Count, DataError, listed_names
-from qkvsearch.evaluation.metrics import Grades, Ranked, ndcg, recall, reciprocal_rank
-from qkvsearch.evaluation.results import OURS, Evaluation, Metrics
+from qkvsearch.evaluation.match_grades import N_HITS, by_grade
+from qkvsearch.evaluation.metrics import (
+    Grades,
+    Ranked,
+    interval,
+    ndcg,
+    recall,
+    reciprocal_rank,
+    resampled_means,
+)
+from qkvsearch.evaluation.results import OURS, Evaluation
 from qkvsearch.rank.ranking import Hit
 from qkvsearch.tables.ids import Id, Ids, id_text
 from qkvsearch.tables.judgements import (
@@ -55,7 +66,7 @@ def evaluate_search(
     if not judged:
         raise DataError("none of the queries has a judgement: nothing to average over")
     grades = [judgements[query] for query in judged]
-    figures: dict[str, Metrics] = {}
+    figures: dict[str, dict[str, np.ndarray]] = {}
     rankings: dict[str, list[Any]] = {}
     for name, system in {OURS: search, **(baselines or {})}.items():
         rankings[name] = []
@@ -71,7 +82,24 @@ def evaluate_search(
         "queries_without_judgements": [query for query in queries if query not in judgements],
         "items_not_in_catalog": _items_outside(catalog, grades),
     }
-    return Evaluation(PROTOCOL, figures.pop(OURS), figures, facts, notes=_notes(facts))
+    metrics = {
+        name: {metric: float(values.mean()) for metric, values in of_system.items()}
+        for name, of_system in figures.items()
+    }
+    return Evaluation(
+        PROTOCOL,
+        metrics.pop(OURS),
+        metrics,
+        facts,
+        intervals=_intervals(figures[OURS]),
+        notes=_notes(facts),
+    )
+
+
+def _intervals(figures: Mapping[str, np.ndarray]) -> dict[str, tuple[float, float]]:
+    """Return the 95% interval of each metric, bootstrapped over queries."""
+    samples = resampled_means(np.column_stack([*figures.values()]))
+    return {name: interval(of_metric) for name, of_metric in zip(figures, samples.T, strict=True)}
 
 
 def _items_outside(catalog: Ids | None, judged: Sequence[Grades]) -> list[Any]:
@@ -109,30 +137,40 @@ def evaluate_heads(
     catalog: Ids,
     progress: Progress | None = None,
 ) -> Evaluation:
-    """Evaluate `Engine.search` with these heads (None: all), beside the lexical head alone.
+    """Evaluate `Engine.search` with these heads (None: all), beside the lexical head alone, and
+    how many hits of each match grade are right.
 
     queries, qrels: files, or what `evaluate_search` takes. Raises `QkvError`.
     """
-    judged = judged_by(queries, qrels)
+    texts, judgements = judged_by(queries, qrels)
+    first_hits: list[list[Hit]] = []
 
-    def with_heads(names: list[str] | None) -> Search:
-        return lambda text, k: [hit.id for hit in search(text, k=k, heads=names)]
+    def ours(text: str, k: int) -> list[Id]:
+        hits = list(search(text, k=k, heads=heads))
+        first_hits.append(hits[:N_HITS])
+        return [hit.id for hit in hits]
 
-    baselines = {BASELINE: with_heads([BASELINE])}
+    def baseline(text: str, k: int) -> list[Id]:
+        return [hit.id for hit in search(text, k=k, heads=[BASELINE])]
+
     is_baseline = heads is not None and {*heads} == {BASELINE}
-    return evaluate_search(
-        with_heads(heads),
-        *judged,
-        baselines={} if is_baseline else baselines,
+    evaluation = evaluate_search(
+        ours,
+        texts,
+        judgements,
+        baselines={} if is_baseline else {BASELINE: baseline},
         catalog=catalog,
         progress=progress,
     )
+    judged = [judgements[query] for query in texts if query in judgements]
+    return replace(evaluation, match_grades=by_grade(first_hits, judged))
 
 
-def _figures(rankings: Sequence[Ranked], judged: Sequence[Grades]) -> Metrics:
+def _figures(rankings: Sequence[Ranked], judged: Sequence[Grades]) -> dict[str, np.ndarray]:
+    """Return the value of each metric for each query, (n,)."""
     pairs = list(zip(rankings, judged, strict=True))
     return {
-        "ndcg@10": fmean(ndcg(ranked, grades, 10) for ranked, grades in pairs),
-        "mrr@10": fmean(reciprocal_rank(ranked, grades, 10) for ranked, grades in pairs),
-        f"recall@{DEPTH}": fmean(recall(ranked, grades, DEPTH) for ranked, grades in pairs),
+        "ndcg@10": np.array([ndcg(ranked, grades, 10) for ranked, grades in pairs]),
+        "mrr@10": np.array([reciprocal_rank(ranked, grades, 10) for ranked, grades in pairs]),
+        f"recall@{DEPTH}": np.array([recall(ranked, grades, DEPTH) for ranked, grades in pairs]),
     }

@@ -25,6 +25,7 @@ import numpy as np
 
 from qkvsearch._utils.caching import cached_property
 from qkvsearch._utils.callbacks import Progress
+from qkvsearch.heads.search_settings import SearchSettings
 from qkvsearch.store import BuildContents, Snapshot
 from qkvsearch.store.stored_arrays import StoredArrays
 from qkvsearch.text.analysis import Analyzer
@@ -73,6 +74,14 @@ class BuildModels(Protocol):
 
     def column_weights(self, head: str) -> list[float] | None:
         """Return the text columns' weights in the keys of a head; None where all are equal."""
+
+    @property
+    def search_settings(self) -> SearchSettings:
+        """The settings of searches that `tune search` found."""
+
+    @property
+    def tuned_column_weights(self) -> list[float] | None:
+        """The text columns' weights that `tune search` found; None where it found none."""
 
     def load(self, component: IndexComponent[T]) -> T:
         """Load a component once."""

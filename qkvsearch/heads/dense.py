@@ -33,6 +33,10 @@ TOLERANCE = 1e-3
 # build that grows this large gets them when it is built again: merged segments answer as before.
 MIN_QUANTIZED = 100_000
 CODES = "codes", "scales"
+# The keys with the weights of columns that `tune search` found, by which a search ranks. What else
+# reads keys reads `keys`, and so do searches after `tune --reset`.
+TUNED_KEYS = "tuned_keys"
+TUNED_CODES = "tuned_codes", "tuned_scales"
 # The array with Σ kkᵀ, float64. With the array `SUM`, Σ k, it gives mean and covariance of a head's
 # keys.
 PRODUCTS = "key_products"
@@ -56,12 +60,20 @@ class StoredHead:
         if isinstance(rows, RemoteRows):
             sums = self._component.read(self._snapshot, SUM, PRODUCTS)
             return remote_keys(rows, *sums.values())
-        if CODES[0] not in self._component.names_in(self._snapshot):
-            return DenseKeys(self._component.read(self._snapshot, "keys")["keys"])
+        return self._local_keys("keys", *CODES)
+
+    @cached_property
+    def tuned_keys(self) -> ItemKeys[Any]:
+        """The items' keys with the weights of columns that `tune search` found."""
+        return self._local_keys(TUNED_KEYS, *TUNED_CODES)
+
+    def _local_keys(self, name: str, *codes: str) -> ItemKeys[Any]:
+        if codes[0] not in self._component.names_in(self._snapshot):
+            return DenseKeys(self._component.read(self._snapshot, name)[name])
         from qkvsearch.heads.quantized import QuantizedKeys
 
-        keys, codes, scales = self._component.read(self._snapshot, "keys", *CODES).values()
-        return QuantizedKeys(keys, codes, scales)
+        keys, int8, scales = self._component.read(self._snapshot, name, *codes).values()
+        return QuantizedKeys(keys, int8, scales)
 
     @cached_property
     def encoder(self) -> TextEncoder:
@@ -111,6 +123,9 @@ class DenseComponent(IndexComponent[StoredHead]):
         "keys": ArraySpec("f", ("items", "components"), rows="texts"),
         "codes": ArraySpec("i", ("items", "components"), rows="texts"),
         "scales": ArraySpec("f", ("items",), rows="texts"),
+        TUNED_KEYS: ArraySpec("f", ("items", "components"), rows="texts"),
+        TUNED_CODES[0]: ArraySpec("i", ("items", "components"), rows="texts"),
+        TUNED_CODES[1]: ArraySpec("f", ("items",), rows="texts"),
         SUM: ArraySpec("f", ("components",)),
         PRODUCTS: ArraySpec("f", ("components", "components")),
         "cut": ArraySpec("u", ("items",), rows="texts"),
@@ -140,6 +155,15 @@ class DenseComponent(IndexComponent[StoredHead]):
         self.put(contents, **encoder.learned_arrays())
         if encoder.is_pretrained:
             self.put(contents, probe=encoder.probe)
+
+    def store_tuned(self, contents: BuildContents, keys: np.ndarray | None) -> None:
+        """Store keys with other weights of columns, float32 (n_items, d); None to drop them."""
+        arrays = dict.fromkeys([TUNED_KEYS, *TUNED_CODES])
+        if keys is not None:
+            arrays[TUNED_KEYS] = keys
+            if len(keys) >= MIN_QUANTIZED:
+                arrays |= dict(zip(TUNED_CODES, _quantized(keys).values(), strict=True))
+        self.put(contents, **arrays)
 
     def load(self, models: BuildModels) -> StoredHead:
         return StoredHead(self, models.snapshot, models.analyzer)
@@ -200,7 +224,7 @@ class DenseComponent(IndexComponent[StoredHead]):
         before = np.where(unread, -1, addition.positions)
         stored = self.names_in(previous.snapshot)
         arrays = {"keys": self._keys_at(previous.snapshot, before)}
-        for name in (*CODES, "cut"):
+        for name in (*CODES, TUNED_KEYS, *TUNED_CODES, "cut"):
             if name in stored:
                 arrays[name] = self.rows_at(previous.snapshot, name, before)
         if not unread.any():
@@ -214,6 +238,12 @@ class DenseComponent(IndexComponent[StoredHead]):
         if CODES[0] in arrays:
             for name, values in _quantized(keys).items():
                 arrays[name][unread] = values
+        if TUNED_KEYS in arrays:
+            tuned = made.keys(previous.tuned_column_weights)
+            arrays[TUNED_KEYS][unread] = tuned
+            if TUNED_CODES[0] in arrays:
+                for name, values in zip(TUNED_CODES, _quantized(tuned).values(), strict=True):
+                    arrays[name][unread] = values
         if "cut" in arrays:
             arrays["cut"][unread] = made.cut
         return arrays

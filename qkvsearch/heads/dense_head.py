@@ -34,9 +34,9 @@ class DenseTextHead(TextHead):
 
     def scores(self, asked: Asked) -> Scores | ApproximateQuery | None:
         """Return the query · each key; None where the encoder knows no word."""
-        keys = asked.models.dense_keys(self.name)
+        keys = asked.models.search_keys(self.name)
         vectors = asked.vectors.of_head(self.name)
-        return keys.head(self.name, vectors, partial(asked.item_texts.pieces, self.name))
+        return keys.head(self.name, vectors, partial(asked.item_texts.search_pieces, self.name))
 
 
 class SemanticHeads(SearchHead):

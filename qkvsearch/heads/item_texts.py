@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from qkvsearch.heads.dense_keys import ItemKeys
 from qkvsearch.heads.stored_models import StoredModels
 from qkvsearch.store import StoredCatalog
 from qkvsearch.tables.column_types import text_read
 from qkvsearch.text.labelled import LabelledVectors
-from qkvsearch.text.text_encoder import item_pieces
+from qkvsearch.text.text_encoder import Weights, item_pieces
 
 
 @dataclass(frozen=True)
@@ -33,8 +35,20 @@ class ItemTexts:
 
     def pieces(self, head: str, position: int) -> LabelledVectors:
         """Return the labelled vectors whose sum is the item's key in a dense head."""
-        encoder = self.models.encoder(head)
         weights = self.models.column_weights(head)
+        return self._pieces(head, position, weights, self.models.dense_keys(head))
+
+    def search_pieces(self, head: str, position: int) -> LabelledVectors:
+        """Return the labelled vectors whose sum is the key by which a search ranks the item."""
+        weights = self.models.tuned_column_weights
+        if weights is None:
+            return self.pieces(head, position)
+        return self._pieces(head, position, weights, self.models.search_keys(head))
+
+    def _pieces(
+        self, head: str, position: int, weights: Weights, keys: ItemKeys[Any]
+    ) -> LabelledVectors:
+        encoder = self.models.encoder(head)
         pieces = item_pieces(encoder, self.of(position) or [""], weights)
         if encoder.table is not None:
             return pieces
@@ -42,6 +56,6 @@ class ItemTexts:
 
         # A transformer's stored key may come from the other runtime, which rounds differently. Any
         # larger difference is an error, and should show in the sum.
-        key = self.models.dense_keys(head).vectors[np.array([position])][0]
+        key = keys.vectors[np.array([position])][0]
         is_rounded = float(pieces.total @ key) >= MIN_COSINE
         return pieces.adding_up_to(key) if is_rounded else pieces

@@ -87,8 +87,10 @@ class TextHead(SearchHead, ABC):
         return self.weight(models) > 0
 
     def weight(self, models: StoredModels) -> float:
-        """Return its weight beside other heads: by default the one that the build learned."""
-        return models.head_weights[self.name]
+        """Return its weight beside other heads: by default the one that the build learned, or that
+        `tune search` found.
+        """
+        return models.search_weights[self.name]
 
     def certainty(self, query: Lookup) -> float:
         """Return by how much an unfinished query lowers the weight, a factor from 0 to 1."""

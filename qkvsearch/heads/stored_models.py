@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -16,6 +17,7 @@ from qkvsearch.heads.dense import DenseComponent
 from qkvsearch.heads.dense_keys import ItemKeys
 from qkvsearch.heads.late_interaction import TokenKeys
 from qkvsearch.heads.remote_keys import RemoteKeys
+from qkvsearch.heads.search_settings import SearchSettings
 from qkvsearch.heads.tokens import TokensComponent
 from qkvsearch.heads.word_index import WordIndex
 from qkvsearch.heads.words import CodesComponent, LexicalComponent, WordsComponent
@@ -23,7 +25,8 @@ from qkvsearch.store import Snapshot
 from qkvsearch.store.remote_collections import RemoteCollection
 from qkvsearch.store.segments import MANIFEST
 from qkvsearch.text.analysis import Analyzer
-from qkvsearch.text.encoders import dense_heads
+from qkvsearch.text.encoders import SECOND_PASS, dense_heads
+from qkvsearch.text.related_words import MAX_MEAN_LENGTH
 from qkvsearch.text.text_encoder import TextEncoder
 
 # What is learned from interactions is imported by the methods that need it: search does not.
@@ -63,6 +66,8 @@ class StoredModels:
         self._check_facts()
         self.n_items: int = snapshot.facts["n_items"]
         self._loaded: dict[IndexComponent[Any], Any] = {}
+        # Keys of dense heads in place of stored ones.
+        self._keys_in_search: Mapping[str, ItemKeys[Any]] = {}
 
     def _check_facts(self) -> None:
         try:
@@ -96,8 +101,48 @@ class StoredModels:
 
     @cached_property
     def head_weights(self) -> dict[str, float]:
-        """Weight of each head of a search, the lexical one first. The weights add up to 1."""
+        """Weight of each head of a search, the lexical one first. The weights add up to 1.
+
+        The build learned them, and calibrated by them which queries have an answer.
+        """
         return dict(self.snapshot.facts["head_weights"])
+
+    @cached_property
+    def search_settings(self) -> SearchSettings:
+        """The settings of searches that `tune search` found."""
+        return SearchSettings.of(self.snapshot.facts)
+
+    @property
+    def search_weights(self) -> Mapping[str, float]:
+        """Weight of each head by which a search ranks: those that `tune search` found, if any."""
+        return self.search_settings.heads or self.head_weights
+
+    @property
+    def second_pass(self) -> float:
+        """The weight of the second pass as a share of the main head's; 0 where there is none."""
+        tuned = self.search_settings.second_pass
+        return SECOND_PASS.get(self.main_head, 0.0) if tuned is None else tuned
+
+    @cached_property
+    def families(self) -> float:
+        """How much words of the same family count; 0 where texts are long."""
+        tuned = self.search_settings.families
+        if tuned is not None:
+            return tuned
+        return 0.0 if self.words.mean_length > MAX_MEAN_LENGTH else 1.0
+
+    def with_search(
+        self, settings: SearchSettings, keys: Mapping[str, ItemKeys[Any]] | None = None
+    ) -> StoredModels:
+        """Return the same models with other settings of searches. All else is shared.
+
+        keys: those of the dense heads with the weights of columns in `settings`.
+        """
+        models = copy(self)
+        vars(models).pop("families", None)
+        models.search_settings = settings
+        models._keys_in_search = keys or {}
+        return models
 
     @cached_property
     def dense_heads(self) -> list[str]:
@@ -115,6 +160,14 @@ class StoredModels:
         if weights is None:
             return None
         return [float(weights[name]) for name in self.snapshot.facts["text_columns"]]
+
+    @property
+    def tuned_column_weights(self) -> list[float] | None:
+        """The text columns' weights that `tune search` found; None where it found none."""
+        columns = self.search_settings.columns
+        if columns is None:
+            return None
+        return [float(columns[name]) for name in self.snapshot.facts["text_columns"]]
 
     @cached_property
     def analyzer(self) -> Analyzer:
@@ -151,6 +204,17 @@ class StoredModels:
     def dense_keys(self, head: str) -> ItemKeys[Any]:
         """Return the items' keys of a dense head."""
         return self.load(DenseComponent(head)).keys
+
+    def search_keys(self, head: str) -> ItemKeys[Any]:
+        """Return the items' keys by which a search ranks.
+
+        They differ from `dense_keys` where `tune search` found weights of columns.
+        """
+        if self.search_settings.columns is None:
+            return self.dense_keys(head)
+        if head in self._keys_in_search:
+            return self._keys_in_search[head]
+        return self.load(DenseComponent(head)).tuned_keys
 
     @cached_property
     def key_store(self) -> Any:
@@ -258,4 +322,5 @@ def _are_of_a_build(facts: Mapping[str, Any]) -> bool:
         for of_head in facts.get(COLUMN_WEIGHTS, {}).values()
         for name in facts["text_columns"]
     ]
-    return bool(head_weights) and all(weight >= 0 for weight in column_weights)
+    fit = SearchSettings.of(facts).fit(facts["head_weights"], facts["text_columns"])
+    return fit and bool(head_weights) and all(weight >= 0 for weight in column_weights)

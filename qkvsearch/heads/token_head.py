@@ -36,13 +36,13 @@ class TokenHead(SearchHead):
         return models.has_tokens and models.main_head in SECOND_PASS
 
     def is_default(self, models: StoredModels) -> bool:
-        return models.head_weights[models.main_head] > 0
+        return models.search_weights[models.main_head] > 0 and models.second_pass > 0
 
     def rerank(self, first: Scores, asked: Asked, weights: Mapping[str, float]) -> Scores:
         """Return the first pass with the second pass added. weights: of the first pass's heads."""
-        main = asked.models.main_head
-        main_weight = asked.models.head_weights[main] or weights.get(main, 0.0)
-        return rerank(first, self._query(asked), SECOND_PASS[main] * main_weight, asked.mask)
+        models = asked.models
+        main_weight = models.search_weights[models.main_head] or weights.get(models.main_head, 0.0)
+        return rerank(first, self._query(asked), models.second_pass * main_weight, asked.mask)
 
     def _query(self, asked: Asked) -> LateInteraction | None:
         """Return the query's words, to attend over those of items; None where there are none."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -17,12 +19,14 @@ from qkvsearch.heads.answerability import FACT as ANSWERABILITY
 from qkvsearch.heads.component import LANGUAGE, TUNED
 from qkvsearch.heads.dense import DenseComponent
 from qkvsearch.heads.registry import FROM_INTERACTIONS
+from qkvsearch.heads.search_settings import TUNED_SEARCH, SearchSettings
 from qkvsearch.heads.stored_log import LOG_ROWS, SCALE_INFERRED
 from qkvsearch.heads.stored_next_item import NextItemComponent
 from qkvsearch.learn.calibration import best_scores, calibrate
 from qkvsearch.learn.head_weights import learn_weights, length_weights
 from qkvsearch.learn.spark_build import learn_from_spark, spark_log
 from qkvsearch.learn.texts import store_head, store_words
+from qkvsearch.learn.tuned_search import taken_over
 from qkvsearch.store import BuildContents, CatalogRows, Workspace
 from qkvsearch.store.remote_collections import FACT as KEYS
 from qkvsearch.store.remote_collections import RemoteCollection
@@ -67,8 +71,9 @@ def build_workspace(
 ) -> None:
     """Learn everything from `dataset` and publish it, as `engine.build` describes.
 
-    Preferences are learned with the settings that `tune` found for the workspace, if any. keys:
-    `milvus:URI` of a server for the keys. Raises `QkvError`.
+    Preferences are learned with the settings that `tune` found for the workspace, if any, and
+    searches have those that `tune search` found. keys: `milvus:URI` of a server for the keys.
+    Raises `QkvError`.
     """
     fields: Sequence[Sequence[str]] = dataset.catalog.fields()
     chosen = choose(fields) if encoder == AUTO else Choice(encoder, "")
@@ -94,8 +99,9 @@ def build_workspace(
         if synonyms:
             contents.facts[SYNONYMS] = synonyms
         fields = AnalyzedTexts.of_columns(fields, Analyzer(spoken.name))
+        lost = list(previous.get(NOT_TAKEN_OVER, ()))
+        lost += _take_over_search(contents, previous, weights)
         _add_text(contents, dataset.catalog, fields, pretrained, weights, progress)
-        lost = previous.get(NOT_TAKEN_OVER, ())
         contents.facts["rows"] += [f"{NOT_TAKEN_OVER}: {reason}" for reason in lost]
         if dataset.interactions is not None and TUNED in previous:
             contents.facts[TUNED] = previous[TUNED]
@@ -103,6 +109,25 @@ def build_workspace(
         progress("saving", 0, 1)
         workspace.publish(contents, "build")
         progress("saving", 1, 1)
+
+
+def _take_over_search(
+    contents: BuildContents, previous: Mapping[str, Any], heads: Iterable[str]
+) -> list[str]:
+    """Take over the settings of searches from the facts of the previous build. Return what is not
+    taken over, and why.
+    """
+    if TUNED_SEARCH not in previous:
+        return []
+    found = previous[TUNED_SEARCH]
+    columns = contents.facts["text_columns"]
+    settings, lost = taken_over(SearchSettings.of(previous), list(heads), columns)
+    if settings.columns is not None and KEYS in contents.facts:
+        settings = replace(settings, columns=None)
+        lost.append("the weights of columns that tune search found, as the keys are on a server")
+    if settings.to_dict():
+        contents.facts[TUNED_SEARCH] = {**found, "settings": settings.to_dict()}
+    return lost
 
 
 def _check_next_item(dataset: Dataset) -> None:
@@ -208,11 +233,17 @@ def _add_text(
     heads, made = learn_weights(fields, encoders, prior, epochs, progress=weigh, analyzer=analyzer)
     weigh(len(prior), len(prior))
     contents.facts["head_weights"] = heads
+    tuned = SearchSettings.of(contents.facts).columns
+    tuned_weights = None
+    if tuned is not None:
+        tuned_weights = [tuned[name] for name in contents.facts["text_columns"]]
     keys: dict[str, np.ndarray] = {}
     for name, encoder in encoders.items():
         # Only the main head has tokens, for late interaction.
         has_tokens = name == main and main in SECOND_PASS
-        keys[name] = store_head(contents, name, encoder, fields, progress, weights, has_tokens)
+        keys[name] = store_head(
+            contents, name, encoder, fields, progress, weights, has_tokens, tuned_weights
+        )
     if main in pretrained:
         DenseComponent(main).note_texts(contents)
     titles = [title for title in catalog.frame["title"].astype(str) if title.strip()]

@@ -14,11 +14,13 @@ from qkvsearch.errors import Count, QkvError, WorkspaceError, quantity
 from qkvsearch.heads.component import TUNED
 from qkvsearch.heads.histories import Histories
 from qkvsearch.heads.registry import FROM_INTERACTIONS
+from qkvsearch.heads.search_settings import TUNED_SEARCH
 from qkvsearch.heads.stored_log import LOG_ROWS
 from qkvsearch.heads.stored_models import StoredModels
 from qkvsearch.heads.stored_next_item import NextItemComponent
 from qkvsearch.heads.stored_preferences import PreferencesComponent
 from qkvsearch.learn.merge import merged_contents
+from qkvsearch.learn.tuned_search import forget_settings
 from qkvsearch.models.user_history import History
 from qkvsearch.store import CatalogRows, Snapshot, Workspace
 from qkvsearch.store.catalog.file import CATALOG
@@ -27,6 +29,8 @@ from qkvsearch.tables.times import UNKNOWN_TIME
 
 # The fact with the number of the last record in the log of a build.
 LEARNED = "learned_records"
+# What `builds` calls a build with the default settings again.
+RESET = "tune --reset"
 _STRAY = (
     "{n} recorded {n:interaction is|interactions are} of items that are not in the catalog: "
     "{n:it is|they are} not learned from, even if the items are added again later."
@@ -141,6 +145,28 @@ def learn_preferences(
             contents.facts[TUNED] = dict(tuned)
         PreferencesComponent().learn(contents, log, progress)
         workspace.publish(contents, "tune")
+
+
+def reset_tuning(workspace: Workspace, progress: Progress | None = None) -> list[str]:
+    """Go back to the default settings of recommendations and of searches, and publish the result.
+
+    Preferences are learned again only where they were tuned. Return what was: "recommendations",
+    "searches". Where nothing was, publish nothing. Raises `WorkspaceError`.
+    """
+    progress = progress or silent
+    with workspace.writing("tune"), closing(workspace.open()) as build:
+        found = {TUNED: "recommendations", TUNED_SEARCH: "searches"}
+        were_tuned = [what for fact, what in found.items() if fact in build.facts]
+        if not were_tuned:
+            return []
+        learned = [PreferencesComponent()] if TUNED in build.facts else []
+        contents = merged_contents(build, progress, but=learned)
+        contents.facts.pop(TUNED, None)
+        forget_settings(contents)
+        for component in learned:
+            component.learn(contents, StoredModels(build).log("learn from"), progress)
+        workspace.publish(contents, RESET)
+    return were_tuned
 
 
 def _joined(histories: list[History], name: str) -> np.ndarray:

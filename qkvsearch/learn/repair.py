@@ -18,16 +18,15 @@ from qkvsearch.heads.stored_log import LogComponent
 from qkvsearch.heads.stored_models import StoredModels
 from qkvsearch.heads.stored_next_item import NextItemComponent
 from qkvsearch.heads.stored_preferences import PreferencesComponent
-from qkvsearch.learn.align_rows import column_facts
 from qkvsearch.learn.merge import merged_contents
 from qkvsearch.learn.texts import store_head, store_words
+from qkvsearch.learn.tuned_search import stored_items
 from qkvsearch.models.cold_start import fit_text_map
 from qkvsearch.store import BuildContents, BuildEntry, Snapshot, Workspace
 from qkvsearch.store.checksums import checksum_of, read_checksummed
 from qkvsearch.store.records.recovery import repair_records
 from qkvsearch.store.root import Root, read_root
 from qkvsearch.store.segments import BUILD_NAME, BUILDS_FOLDER, MANIFEST
-from qkvsearch.tables.catalog import Catalog
 from qkvsearch.text.analyzed import AnalyzedTexts
 from qkvsearch.text.encoders import LEARNED, TextEncoder, fitted_encoder
 
@@ -159,7 +158,7 @@ def _derive_texts(
 ) -> None:
     """Derive what is made of texts: the words and codes together, and each dense head."""
     groups = {component.group for component in broken if component not in FROM_INTERACTIONS}
-    catalog = _catalog(models.snapshot)
+    catalog = stored_items(models.snapshot)
     fields = AnalyzedTexts.of_columns(catalog.fields(), models.analyzer)
     main = models.main_head
     if groups & set(FROM_TEXTS):
@@ -171,7 +170,8 @@ def _derive_texts(
         encoder, source = _encoder(models, name, damaged, fields)
         weights = models.column_weights(name)
         has_tokens = name == main and models.has_tokens
-        store_head(contents, name, encoder, fields, progress, weights, has_tokens)
+        tuned = models.tuned_column_weights
+        store_head(contents, name, encoder, fields, progress, weights, has_tokens, tuned)
         tokens = " and its tokens" if has_tokens else ""
         done.rebuilt.append(f"{name}{tokens}, from the texts{source}")
         if name == main and encoder.is_pretrained:
@@ -230,16 +230,3 @@ def _derive_interactions(
         except QkvError as error:
             component.drop(contents)
             done.lost.append(f"{component.group}: {error}")
-
-
-def _catalog(snapshot: Snapshot) -> Catalog:
-    """Return all items of a build as the file had them that it was built from."""
-    import pandas as pd
-
-    catalog = snapshot.catalog
-    frame = pd.DataFrame(list(catalog.all_cells()), columns=catalog.columns, dtype=object)
-    ids = catalog.ids("items")
-    searched = tuple(snapshot.facts["text_columns"])
-    return Catalog(
-        ids, frame.assign(id=ids.texts), searched, tuple(column_facts(snapshot).values())
-    )

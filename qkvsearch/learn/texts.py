@@ -44,9 +44,11 @@ def store_head(
     progress: Progress,
     weights: Weights = None,
     with_tokens: bool = False,
+    tuned_weights: Weights = None,
 ) -> np.ndarray:
     """Store a dense head's encoder and keys, and return the keys. fields: the text columns.
-    weights: of the columns. with_tokens: store the items' tokens, too.
+    weights: of the columns. with_tokens: store the items' tokens, too. tuned_weights: of the
+    columns, that `tune search` found; None where it found none.
     """
     pieces: list[EncodedItems] = []
 
@@ -54,7 +56,10 @@ def store_head(
         longest = LONGEST_ITEM if with_tokens else 0
         for items, tokens in encoded_with_tokens(name, encoder, fields, longest, progress):
             # Keys instead of columns, of which there may be many.
-            pieces.append(EncodedItems([items.keys(weights)], items.cut))
+            made = [items.keys(weights)]
+            if tuned_weights is not None:
+                made.append(items.keys(tuned_weights))
+            pieces.append(EncodedItems(made, items.cut))
             yield from tokens
 
     if with_tokens:
@@ -64,6 +69,8 @@ def store_head(
     encoded = EncodedItems.joined(pieces)
     keys = encoded.columns[0]
     DenseComponent(name).store(contents, encoder, keys, encoded.cut)
+    if tuned_weights is not None:
+        DenseComponent(name).store_tuned(contents, encoded.columns[1])
     if weights is not None and len(fields) > 1:
         shares = dict(zip(contents.facts["text_columns"], map(float, weights), strict=True))
         of_heads = contents.facts.get(COLUMN_WEIGHTS, {})

@@ -157,7 +157,8 @@ def matches(
         return is_match
     head = judging_head(models)
     threshold = models.answerability.match_level(head, letters_of(tokens))
-    return is_match | models.dense_keys(head).above(vectors, threshold)
+    # By the keys of the search, as its scores are, also where `tune search` weighed the columns.
+    return is_match | models.search_keys(head).above(vectors, threshold)
 
 
 def judging_head(models: StoredModels) -> str:

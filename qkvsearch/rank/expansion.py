@@ -19,7 +19,6 @@ from qkvsearch.tables.synonyms import FACT
 from qkvsearch.text.analysis import HAS_CJK, MAX_TERM, Token
 from qkvsearch.text.related_words import (
     LINKS,
-    MAX_MEAN_LENGTH,
     MIN_PREFIX,
     compounds_of,
     related_terms,
@@ -387,12 +386,12 @@ class _Expander:
 
     def _related(self, token: Token) -> Sequence[Expansion]:
         """Return the words of the same family that the catalog has."""
-        index = self.models.words
-        if index.mean_length > MAX_MEAN_LENGTH or len(token.term) < MIN_PREFIX:
+        families = self.models.families
+        if not families or len(token.term) < MIN_PREFIX:
             return ()
-        words = index.terms_with_prefix(token.term[:MIN_PREFIX])
+        words = self.models.words.terms_with_prefix(token.term[:MIN_PREFIX])
         related = related_terms(token.term, words)
-        return [Expansion(term, words[term], share) for term, share in related.items()]
+        return [Expansion(term, words[term], families * share) for term, share in related.items()]
 
     def _compounds(self, token: Token) -> Iterator[Expansion]:
         """Yield the words of the catalog that a word is the first or the last part of."""

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from qkvsearch._utils.caching import cached_property
 from qkvsearch.errors import quantity
+from qkvsearch.heads.dense_keys import ItemKeys
+from qkvsearch.heads.search_settings import SearchSettings
 from qkvsearch.heads.stored_models import StoredModels
 from qkvsearch.rank.text_search import TextSearch
 from qkvsearch.store import Snapshot, StoredCatalog, Workspace
@@ -51,9 +54,11 @@ class LoadedBuild:
     files: OpenFiles
 
     @classmethod
-    def open(cls, workspace: Workspace) -> Self:
-        """Open the current build of a workspace. Raises `WorkspaceError` and `DamagedError`."""
-        snapshot = workspace.open()
+    def open(cls, workspace: Workspace, name: str | None = None) -> Self:
+        """Open a build of a workspace, by default the current one. Raises `WorkspaceError` and
+        `DamagedError`.
+        """
+        snapshot = workspace.open() if name is None else workspace.open_build(name)
         files = OpenFiles(snapshot)
         catalog = snapshot.catalog
         models = StoredModels(snapshot)
@@ -62,6 +67,20 @@ class LoadedBuild:
     def for_question(self) -> Self:
         """Return this build for another question, which reads the records anew."""
         return replace(self)
+
+    def with_search(
+        self, settings: SearchSettings, keys: Mapping[str, ItemKeys[Any]] | None = None
+    ) -> Self:
+        """Return this build with other settings of searches, beside it.
+
+        keys: those of the dense heads with the weights of columns in `settings`.
+        """
+        models = self.models.with_search(settings, keys)
+        texts = TextSearch(models, self.catalog)
+        if settings.families == self.models.search_settings.families:
+            # Queries are read alike, and what is known of their words is kept.
+            texts.reader = self.texts.reader
+        return replace(self, models=models, texts=texts)
 
     def close(self) -> None:
         """Close the files now, also for those who still use them."""

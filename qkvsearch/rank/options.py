@@ -133,7 +133,7 @@ def as_list(names: Id | Iterable[Id]) -> list[Any]:
     return list(names) if isinstance(names, Iterable) and not isinstance(names, str) else [names]
 
 
-def head_names(heads: str | Iterable[str] | None) -> list[str] | None:
+def head_names(heads: str | Iterable[str] | None, parameter: str = "heads") -> list[str] | None:
     """Return the names of heads: of one, of several, or of a text with commas between them.
 
     >>> head_names("lexical, semantic"), head_names(["lexical"]), head_names(None)
@@ -141,7 +141,7 @@ def head_names(heads: str | Iterable[str] | None) -> list[str] | None:
     """
     if isinstance(heads, str):
         return [name.strip() for name in heads.split(",")]
-    return None if heads is None else check_names("heads", heads)
+    return None if heads is None else check_names(parameter, heads)
 
 
 def id_list(parameter: str, ids: Id | Iterable[Id]) -> list[Any]:

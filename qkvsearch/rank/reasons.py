@@ -128,7 +128,11 @@ class WordReasons:
         """
         if query is None or is_whole_item:
             return KINDS.get(head, MEANING)
-        label = str(query)
+        return self.word_of(query)
+
+    def word_of(self, label: Any) -> str:
+        """Return the word that a piece of the query belongs to, or `OVERALL`. label: the piece."""
+        label = str(label)
         word = fold(label)
         has_letters = any(map(str.isalnum, word))
         if ADDED.fullmatch(label) or not has_letters or word in self.unlisted:

@@ -341,17 +341,20 @@ class TextSearch:
         called, and a column of the owner that is called `title` or `id` is `items.title` or
         `items.id`, as in a row about an item.
         """
-        terms = _terms(query)
-        columns = self.item_texts.columns
-        keys = {column.stored: column_key(column) for column in self.catalog.catalog_columns}
         all_matches = []
         for position in map(int, ranking.positions):
             pause()
-            texts = dict(zip(columns, self.item_texts.of(position), strict=True))
-            cells = query.lookup.codes.cells(self.catalog, position)
-            matches = cells | matching_words(terms, texts, self.models.analyzer)
-            all_matches.append({keys[stored]: words for stored, words in matches.items()})
+            all_matches.append(self.matches_of(query, position))
         return ranking.annotated(matches=all_matches)
+
+    def matches_of(self, query: Query, position: int) -> dict[str, list[str]]:
+        """Return the words of an item that the lexical head matches, by column."""
+        columns = self.item_texts.columns
+        texts = dict(zip(columns, self.item_texts.of(position), strict=True))
+        cells = query.lookup.codes.cells(self.catalog, position)
+        matches = cells | matching_words(_terms(query), texts, self.models.analyzer)
+        keys = {column.stored: column_key(column) for column in self.catalog.catalog_columns}
+        return {keys[stored]: words for stored, words in matches.items()}
 
     def _snippet(self, position: int, idf: Mapping[str, float], query: Query) -> str | None:
         """Return a passage of an item's longest text; None where it has none beside its title."""

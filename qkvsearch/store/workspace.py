@@ -7,7 +7,7 @@ import logging
 import shutil
 import sqlite3
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
@@ -81,6 +81,41 @@ class Workspace:
         if snapshot is None:
             raise self._missing
         return snapshot
+
+    def open_build(self, name: str) -> Snapshot:
+        """Open a build of the list, whether it is current or not. Raises `WorkspaceError` where
+        there is no such build, or where it is removed meanwhile, and `DamagedError`.
+        """
+        root = read_root(self.path)
+        if root is None:
+            raise self._missing
+        entry = root.find(name)
+        if entry is None:
+            raise WorkspaceError(f"{self.path}: no build {name!r}; {_named_builds(root.builds)}")
+        try:
+            return Snapshot.of(self.path, entry)
+        except DamagedError:
+            # A writer may have removed it since the list was read.
+            newer = read_root(self.path)
+            if newer is None or newer.find(name) is not None:
+                raise
+            there = _named_builds(newer.builds)
+            message = f"{self.path}: the build {name} was removed meanwhile; {there}"
+            raise WorkspaceError(message) from None
+
+    def previous_build(self, name: str) -> str:
+        """Return the name of the build that was current before this one. Raises `WorkspaceError`
+        where that is not in the list any more.
+        """
+        root = read_root(self.path)
+        if root is None:
+            raise self._missing
+        entry = root.find(name)
+        previous = None if entry is None else root.find(entry.parent)
+        if previous is None:
+            others = [build for build in root.builds if build.name != name]
+            raise WorkspaceError(f"{self.path}: no build before {name}; {_named_builds(others)}")
+        return previous.name
 
     @property
     def _missing(self) -> WorkspaceError:
@@ -271,11 +306,9 @@ class Workspace:
             root = read_root(self.path) or Root([], "")
             entry = root.find(root.current_build.parent if name is None else name)
             if entry is None:
-                others = [build.name for build in root.builds if build.name != root.current]
-                verb = "is" if len(others) == 1 else "are"
-                there = f"there {verb} {listed_names(others)}" if others else "there is no other"
+                others = [build for build in root.builds if build.name != root.current]
                 what = "no build before the current one" if name is None else f"no build {name!r}"
-                raise WorkspaceError(f"{self.path}: {what}; {there}")
+                raise WorkspaceError(f"{self.path}: {what}; {_named_builds(others)}")
             with closing(Snapshot.of(self.path, entry)) as build:
                 for error in build.damaged():
                     raise error
@@ -384,6 +417,14 @@ class Workspace:
             path.unlink(missing_ok=True)
         drop_keys(remote, self.path)
         return not any((folders / name).exists() for name in names - needed)
+
+
+def _named_builds(builds: Sequence[BuildEntry]) -> str:
+    """Return which builds there are, for a message."""
+    if not builds:
+        return "there is no other"
+    verb = "is" if len(builds) == 1 else "are"
+    return f"there {verb} {listed_names([build.name for build in builds])}"
 
 
 def _damaged_segments(folders: Path, checksums: Mapping[str, str | None]) -> Iterator[DamagedError]:

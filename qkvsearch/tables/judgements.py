@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from qkvsearch._utils.limits import LINES
-from qkvsearch._utils.validation import check_path, displayed
+from qkvsearch._utils.validation import check_names, check_path, check_text, displayed
 from qkvsearch.errors import DataError, suggest
 from qkvsearch.tables.ids import id_text
 
@@ -29,8 +29,13 @@ def read_queries(path: str | Path) -> Queries:
     >>> read_queries(path)
     {'q1': 'the "red" planet'}
     """
+    return _with_ids(path, numbered_lines(path))
+
+
+def _with_ids(path: str | Path, lines: Iterable[tuple[int, str]]) -> Queries:
+    """Return the queries of numbered lines of `id<TAB>text`, as `read_queries` does."""
     queries: Queries = {}
-    for number, line in numbered_lines(path):
+    for number, line in lines:
         name, tab, text = line.partition("\t")
         if not (tab and id_text(name) and text.strip()):
             raise DataError(f"{path}, line {number}: expected id<TAB>text, found {line[:60]!r}")
@@ -39,6 +44,26 @@ def read_queries(path: str | Path) -> Queries:
     if not queries:
         raise DataError(f"{path}: no queries here; write one a line: id<TAB>text")
     return queries
+
+
+def read_texts(path: str | Path) -> Queries:
+    """Read queries, one a line: lines of `id<TAB>text`, or lines of text alone, whose ids are then
+    the numbers of the lines.
+
+    Raises `DataError` that names the file and the line.
+
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp(), "queries.txt")
+    >>> _ = path.write_text("red planet\\n\\nblue moon\\n")
+    >>> read_texts(path)
+    {'1': 'red planet', '3': 'blue moon'}
+    """
+    lines = list(numbered_lines(path))
+    if any("\t" in line for _, line in lines):
+        return _with_ids(path, lines)
+    if not lines:
+        raise DataError(f"{path}: no queries here; write one a line: text, or id<TAB>text")
+    return {str(number): line.strip() for number, line in lines}
 
 
 def read_judgements(path: str | Path) -> Judgements:
@@ -82,6 +107,22 @@ def _grade(text: str, where: str) -> int:
             f"{where}: {text[:20]!r} is no grade: give a whole number, and no header line"
         )
     return int(text)
+
+
+def as_queries(queries: str | Path | Queries | Sequence[str]) -> Queries:
+    """Return the texts of queries by their ids: of a file, of a mapping, or of texts, which are
+    numbered from 1. Raises `DataError`.
+    """
+    if isinstance(queries, Mapping):
+        texts = {id_text(query): check_text("queries", text) for query, text in queries.items()}
+    elif isinstance(queries, str | Path):
+        check_path("queries", queries)
+        texts = read_texts(queries)
+    else:
+        texts = {str(n): text for n, text in enumerate(check_names("queries", queries), 1)}
+    if not texts:
+        raise DataError("`queries`: there are none")
+    return texts
 
 
 def judged_by(

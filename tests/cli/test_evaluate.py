@@ -27,7 +27,7 @@ def judged(tmp_path):
 def test_search_gives_one_object(qkv, shop_path, judged):
     answer = qkv("-w", shop_path, "evaluate", *judged, "--format", "json")
     found = answer.json()
-    assert list(found)[:3] == ["protocol", "metrics", "baselines"]
+    assert list(found)[:4] == ["protocol", "metrics", "intervals", "baselines"]
     assert found["metrics"] == {"ndcg@10": 1.0, "mrr@10": 1.0, "recall@100": 1.0}
     assert set(found["baselines"]) == {"lexical"}
     assert found["queries"] == 2
@@ -151,6 +151,8 @@ def test_ranks_within_users_are_refused_by_time_alone(qkv, tmp_path):
     assert qkv(*run).code == 0
 
 
-@pytest.mark.parametrize("args", [("serch",), ("search",), ("recommend", "--users", "-1")])
+@pytest.mark.parametrize(
+    "args", [("serch",), ("search", "--seed", "-1"), ("recommend", "--users", "-1")]
+)
 def test_wrong_usage_exits_2(qkv, args):
     assert qkv("evaluate", *args).code == 2

@@ -15,7 +15,7 @@ from tests.terminal import on_a_terminal
 READERS = {
     "demo", "search", "recommend", "similar", "items", "show", "users", "history", "records",
     "attend", "teach", "evaluate", "info", "builds", "data", "model",
-    "encode", "export", "serve", "doctor",
+    "encode", "export", "serve", "doctor", "compare",
 }  # fmt: skip
 
 

@@ -30,6 +30,8 @@ def leaves(command, *path):
     if not isinstance(command, click.Group):
         return {" ".join(path): command}
     found = {}
+    if command.invoke_without_command:  # `tune` does something by itself, too
+        found[" ".join(path)] = command
     for name in command.list_commands(CONTEXT):
         found |= leaves(command.get_command(CONTEXT, name), *path, name)
     return found
@@ -58,7 +60,9 @@ CALLS = {
     "teach": ["teach", "--list"],
     "evaluate search": ["evaluate", "search", "--queries", "q.tsv", "--qrels", "qrels.txt"],
     "evaluate recommend": ["evaluate", "recommend"],
+    "compare": ["compare", "--heads", "lexical", "--queries", "q.tsv"],
     "tune": ["-w", "tuned", "tune", "--trials", "1"],
+    "tune search": ["tune", "search"],
     "info": ["info", "--verify"],
     "builds": ["-w", "changed", "builds"],
     "rollback": ["-w", "changed", "rollback"],
@@ -91,6 +95,7 @@ NEAR = [
     (["search", "apple", "--heads", "lexcial"], "did you mean lexical"),
     (["search", "apple", "--where", "mde > 3"], "did you mean made"),
     (["evaluate", "search", "--queries", "q.tsv", "--qrels", "wrong.txt"], "did you mean q1"),
+    (["compare", "--queries", "q.tsv", "--heads", "lexcial"], "did you mean lexical"),
     (["encode", "apple", "--head", "contrastiv"], "did you mean contrastive"),
     (["export", "embeddings", "--to", "x.npz", "--head", "contrastiv"], "mean contrastive"),
     (["data", "fetch", "ml-lm"], "did you mean ml-1m"),
@@ -152,7 +157,7 @@ class TestEveryHelp:
 
 def with_slow_ones(names):
     """Tuning takes a second or two a call."""
-    return [pytest.param(n, marks=pytest.mark.slow) if n == "tune" else n for n in names]
+    return [pytest.param(n, marks=pytest.mark.slow) if n.startswith("tune") else n for n in names]
 
 
 @pytest.mark.parametrize("name", with_slow_ones(CALLS))
@@ -184,7 +189,9 @@ class TestEveryListing:
         texts = {form: qkv(*CALLS[name], "--format", form).stdout for form in FORMATS}
         found = json.loads(without_batches(texts["json"]))
         rows = [json.loads(line) for line in without_batches(texts["jsonl"]).splitlines()]
-        if name.startswith(("evaluate", "tune")):  # one object; others have a row a system
+        if name.startswith(
+            ("evaluate", "compare", "tune")
+        ):  # one object; others have a row a system
             assert isinstance(found, dict)
         elif name == "show":
             assert [found] == rows
@@ -352,7 +359,9 @@ def test_a_build_on_a_colour_terminal_shows_its_tables_and_no_escapes(logged):
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo-terminals to ask")
 @pytest.mark.parametrize(("columns", "environment"), TERMINALS)
 def test_every_command_leaves_a_tidy_terminal(logged, columns, environment):
-    calls = {name: call for name, call in (CALLS | MORE_CALLS).items() if name != "tune"}
+    calls = {
+        name: call for name, call in (CALLS | MORE_CALLS).items() if not name.startswith("tune")
+    }
     for name, text in shown_on_a_terminal(calls, columns, **environment).items():
         lines = check_screen(name, text)
         # What `demo` prints before each command is to be copied; `model list` shows a path.

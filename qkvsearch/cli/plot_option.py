@@ -1,0 +1,81 @@
+"""The option `--plot` of evaluations: a file with pictures of the results."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from qkvsearch._utils.files import is_of_a_workspace, real_path, write_file
+
+if TYPE_CHECKING:
+    from qkvsearch.evaluation.results import Evaluation
+
+SUFFIXES = (".png", ".svg", ".html")
+
+
+def _checked(context: click.Context, option: click.Parameter, path: Path | None) -> Path | None:
+    """Refuse, before any work, a file that cannot be written afterwards."""
+    if path is None:
+        return None
+    if path.suffix.lower() not in SUFFIXES:
+        known = ", ".join(SUFFIXES)
+        raise click.BadParameter(f"{path}: a plot is a file that ends in {known}")
+    if not path.parent.is_dir():
+        raise click.BadParameter(f"{path}: there is no folder {path.parent}")
+    if not os.access(path.parent, os.W_OK):
+        raise click.BadParameter(f"{path}: cannot write in the folder {path.parent}")
+    if is_of_a_workspace(real_path(path)):
+        raise click.BadParameter(f"{path}: a workspace keeps its data there; name another file")
+    return path
+
+
+plot_option = click.option(
+    "--plot",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, writable=True, path_type=Path),
+    callback=_checked,
+    help="Also draw the results, to a .png, .svg or .html file (needs qkvsearch[plot]).",
+)
+
+
+def require_plot(path: Path | None, output: Path | None) -> None:
+    """Raise an error, before any work, if pictures cannot be drawn, or would replace the results.
+
+    path, output: the files of --plot and of -o, if any.
+    """
+    if path is None:
+        return
+    if output is not None and path.resolve() == output.resolve():
+        raise click.UsageError("--plot and -o name the same file")
+    _import_matplotlib()
+
+
+def write_plot(evaluation: Evaluation, path: Path | None) -> None:
+    """Write the pictures of an evaluation to the file of --plot, if any. Raises `DataError`."""
+    if path is None:
+        return
+    write_file(path, _content(evaluation, path.suffix.lower()))
+
+
+def _content(evaluation: Evaluation, suffix: str) -> bytes:
+    if suffix == ".html":
+        from qkvsearch.cli.evaluation_page import to_page
+
+        return to_page(evaluation).encode()
+    from qkvsearch.evaluation.pictures.figure import to_bytes
+
+    return to_bytes(evaluation.plot(), suffix.removeprefix("."))
+
+
+def _import_matplotlib() -> None:
+    """Import matplotlib, with its cache of fonts in our own folder unless the user named one."""
+    from qkvsearch._utils.user_files import cache_folder
+    from qkvsearch.errors import need
+
+    variables = {}
+    if not os.environ.get("MPLCONFIGDIR"):
+        variables["MPLCONFIGDIR"] = str(cache_folder() / "matplotlib")
+    need("matplotlib.figure", "plot", "`plot`", variables=variables)
