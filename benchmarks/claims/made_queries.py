@@ -7,9 +7,10 @@ on TED's dev queries, of short texts, and nDCG@10 on Cranfield, of long ones. Th
 document is left out of its ranking: the query was made from it. The other order is that by made
 queries, MRR@10 of five seeds. Kendall's τ is 1 where both orders are the same; pairs that people
 find exactly equal are left out. Shown are the median and the lowest of five seeds, over the kinds
-that a report's means have, and by kind. Which kinds these are was chosen on these two sets; TED's
-test queries were asked afterwards. Of Cranfield's settings most differ by less than chance
-by people.
+that a report's means have, and by kind. Which kinds these are was chosen on TED's dev queries and
+on Cranfield. TED's test queries were asked twice: the other time with two more kinds of titles in
+the means, which are left out again. Most of Cranfield's settings differ by less than chance by
+people.
 
 QKVSEARCH_DATA=data python benchmarks --only made_queries    (fifteen minutes)
 """

@@ -47,21 +47,21 @@ def _kinds_table(result: MadeEvaluation) -> str:
         ("first", "right"),
         ("among ten", "right"),
         ("missing", "right"),
-        ("a head alone has it first", "wrap"),
     ]
+    is_found_otherwise = any(figures.found_by for figures in result.kinds.values())
+    if is_found_otherwise:
+        columns.append(("a head alone has it first", "wrap"))
     rows = []
     for name, figures in result.kinds.items():
         mark = " *" if figures.counts else ""
-        rows.append(
-            [
-                KINDS_BY_NAME[name].description + mark,
-                f"{figures.queries:,}",
-                _with_interval(figures),
-                f"{figures.among_ten:.0%}",
-                f"{figures.missing:.0%}",
-                _found_by(figures),
-            ]
-        )
+        row = [
+            KINDS_BY_NAME[name].description + mark,
+            f"{figures.queries:,}",
+            _with_interval(figures),
+            f"{figures.among_ten:.0%}",
+            f"{figures.missing:.0%}",
+        ]
+        rows.append([*row, _found_by(figures)] if is_found_otherwise else row)
     return to_table(columns, rows, "* counts in the means; in brackets: the 95% interval")
 
 

@@ -608,8 +608,12 @@ def _compared(
 
 def _too_few(metric: str, build: LoadedBuild, n_queries: int, in_neither: int) -> SearchTuning:
     """Return the result where there are too few queries to find anything."""
-    there_are = "{n} {n:query that tells|queries that tell}".format(n=Count(n_queries))
-    few = f"all settings, because there are only {there_are} which are better"
+    if n_queries:
+        tell = "only {n} {n:query tells|queries tell}".format(n=Count(n_queries))
+        few = f"{tell} which are better, and each half needs {MIN_QUERIES}"
+    else:
+        few = "no query that the catalog makes of itself tells which are better"
+    few = f"all settings, because {few}: give judged queries (`queries` and `qrels`)"
     in_use = build.models.search_settings
     shown = in_use.shown(build.catalog.catalog_columns.name_of)
     return SearchTuning(

@@ -438,6 +438,11 @@ def _why_no_heads(source: Source) -> str:
             "which items are alike is known by their words alone, since the table of word meanings "
             f"is not installed ({install('encoders')})"
         )
+    if source.n_items < MIN_ITEMS:
+        return (
+            f"that takes items that are alike, and a catalog of fewer than {MIN_ITEMS} items has "
+            "too few of them"
+        )
     return (
         "on catalogs like this one, their order of heads was not compared with people's judgements "
         "or differed from it"
