@@ -51,6 +51,7 @@ QUESTIONS = {
     "history": ("u001",),
     "records": (),
     "map": (),
+    "evaluate_search": (),
     "evaluate_recommend": (),
     "compare": (),
     "tune": (),

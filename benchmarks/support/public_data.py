@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -119,6 +119,23 @@ def cranfield() -> JudgedTexts:
             if int(grade) > 0:
                 judgements.setdefault(query, {})[item] = 1
     return JudgedTexts(pd.DataFrame(rows), ("title", "body"), queries, judgements)
+
+
+def own_documents() -> dict[str, str]:
+    """The document that each of Cranfield's queries was made from, which has the grade −1."""
+    with (data_folder() / "cranfield" / "cranqrel").open() as lines:
+        judged = [line.split()[:3] for line in lines]
+    return {query: item for query, item, grade in judged if grade == "-1"}
+
+
+def cranfield_with_sources() -> JudgedTexts:
+    """The same, and it is also searched who wrote an abstract and where it appeared."""
+    data = cranfield()
+    records = _read_smart(data_folder() / "cranfield" / "cran.all.1400")
+    items = data.items.assign(
+        authors=[text["A"] for text in records], source=[text["B"] for text in records]
+    )
+    return replace(data, items=items, text=("title", "authors", "source", "body"))
 
 
 def _read_smart(path: Path) -> list[dict[str, str]]:

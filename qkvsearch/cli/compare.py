@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -50,6 +51,13 @@ ROUNDING = 1e-9
 FILE = click.Path(path_type=Path)
 
 
+def _number(_context: click.Context, _option: click.Parameter, value: float | None) -> float | None:
+    """Return the value of an option. Raises `click.BadParameter` for NaN, which is in any range."""
+    if value is not None and isnan(value):
+        raise click.BadParameter("it is not a number")
+    return value
+
+
 @command(short_help="Show which answers a change has changed.")
 @click.argument("builds", nargs=-1, metavar="[BUILD] [BUILD]")
 @click.option(
@@ -70,6 +78,7 @@ FILE = click.Path(path_type=Path)
     "--fail-under",
     metavar="X",
     type=click.FloatRange(0, 1),
+    callback=_number,
     help="Exit with 1 if a smaller share of the hits stayed, such as .9.",
 )
 @question_option(
@@ -112,18 +121,16 @@ def compare(
         run.message(result.summary)
     if fail_under is not None and result.kept < fail_under - ROUNDING:
         raise QkvError(
-            f"a share of {result.kept:.6g} of the hits stayed, less than `fail_under` "
-            f"{fail_under:g}"
+            f"only {result.kept:.6g} of the hits stayed, less than `fail_under` {fail_under:g}"
         )
 
 
 def _write(result: Comparison, output: Output) -> None:
     if output.format == "html":
         output.write_document({"html": result.to_page})
-    elif output.format == "json":
-        output.write_one(result.to_dict(), [], str)
     else:
-        output.write(result.to_records(), lambda: _tables(result), result.names)
+        rows = result.to_records()
+        output.write_one(result.to_dict(), rows, lambda: _tables(result), result.names)
 
 
 def _tables(result: Comparison) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -17,7 +16,7 @@ from qkvsearch.cli.hits import question_option
 from qkvsearch.cli.plot_option import plot_option, require_plot, write_plot
 from qkvsearch.cli.render import Output, output_options
 from qkvsearch.cli.text_table import to_table
-from qkvsearch.cli.wrapping import terminal_width
+from qkvsearch.cli.wrapping import filled
 from qkvsearch.errors import QkvError, quantity
 
 if TYPE_CHECKING:
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
 FILE = click.Path(path_type=Path)
 # At most this many columns of metrics fit into 80 characters.
 MAX_COLUMNS = 6
-TEXT_WIDTH = 80
 
 
 def protocol_option(text: str) -> Decorator:
@@ -137,6 +135,7 @@ def _search_by_made_queries(
     with run.progress() as progress:
         result = engine.evaluate_search(heads=heads, random_state=random_state, progress=progress)
     assert isinstance(result, MadeEvaluation)
+    run.notes(result.notes)
     output.write_one(result.to_dict(), result.to_records(), lambda: report(result))
     write_plot(result, plot)
 
@@ -215,11 +214,6 @@ def _recommend_tables(result: Evaluation) -> str:
         for start in range(0, len(names), MAX_COLUMNS)
     ]
     return "\n".join([*tables, *map(filled, sentences)])
-
-
-def filled(sentence: str) -> str:
-    """Wrap a sentence in lines that people can read and the window has room for."""
-    return fill(sentence, min(TEXT_WIDTH, terminal_width()), break_on_hyphens=False)
 
 
 def _system_table(result: Evaluation, names: list[str]) -> str:

@@ -105,9 +105,7 @@ def _examples(evaluation: Evaluation) -> Iterator[Html]:
     if not rows:
         return
     headings = [name.replace("_", " ") for name in rows[0]]
-    cells = [
-        ["–" if cell is None else in_one_line(str(cell)) for cell in row.values()] for row in rows
-    ]
+    cells = [[_cell(value) for value in row.values()] for row in rows]
     title = "To look at"
     table = _table(headings, cells, label=title, of_words=True)
     heading = element("h2", title, id="examples")

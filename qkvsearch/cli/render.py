@@ -128,12 +128,20 @@ class Output:
             case _:
                 raise click.UsageError(f"a list cannot be written as {self.format}")
 
-    def write_one(self, whole: Mapping[str, Any], rows: Rows, table: Callable[[], str]) -> None:
-        """Write a single result: as JSON the object `whole`, in other formats its `rows`."""
+    def write_one(
+        self,
+        whole: Mapping[str, Any],
+        rows: Rows,
+        table: Callable[[], str],
+        fields: Sequence[str] = (),
+    ) -> None:
+        """Write a single result: as JSON the object `whole`, in other formats its `rows`. fields:
+        columns that come first.
+        """
         if self.format == "json":
             self._emit(to_json(whole))
         else:
-            self.write(rows, table)
+            self.write(rows, table, fields)
 
     def write_document(self, renderers: Mapping[str, Callable[[], str]]) -> None:
         """Write a document. renderers: makes it, by format."""

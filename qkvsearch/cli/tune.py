@@ -10,11 +10,12 @@ import click
 from click.core import ParameterSource
 
 from qkvsearch.cli.context import command_with_others, settings, wait_option
-from qkvsearch.cli.evaluate import FILE, filled, k_option, protocol_option, seed_option
+from qkvsearch.cli.evaluate import FILE, k_option, protocol_option, seed_option
 from qkvsearch.cli.hits import question_option
 from qkvsearch.cli.render import Output, output_options
 from qkvsearch.cli.text_table import to_table
-from qkvsearch.errors import listed_names
+from qkvsearch.cli.wrapping import filled
+from qkvsearch.errors import listed_names, quantity
 
 if TYPE_CHECKING:
     from qkvsearch.evaluation.search_tuning import SearchTuning
@@ -80,7 +81,9 @@ def _refuse_own_options(context: click.Context) -> None:
         is_typed = context.get_parameter_source(str(param.name)) is ParameterSource.COMMANDLINE
         if is_typed and param.expose_value:
             name, other = param.opts[0], context.invoked_subcommand
-            raise click.UsageError(f"{name} is an option of tune: write it behind, tune {other} …")
+            # Both commands are reset at once, by tune alone.
+            instead = "tune --reset" if name == "--reset" else f"tune {other} {name} …"
+            raise click.UsageError(f"{name} comes before the command {other}: write {instead}")
 
 
 def _reset_text(were_tuned: Sequence[str]) -> str:
@@ -146,15 +149,17 @@ def search(queries: Path | None, qrels: Path | None, output: Output, **options: 
 
     The settings are the weights of heads, the weights of text columns in the items' keys, the
     weight of the second pass, and how much words of the same family count. They are judged by
-    queries that the catalog makes of itself, as evaluate search has them, and by judged queries
-    where a file has some. Half of the queries is held out. By the other half, one weight after the
-    other is doubled or halved, and a step is taken if it is better by more than its standard error.
-    What was found this way is compared once with the settings in use on the held-out half. Only if
-    it is better there by more than chance, and worse for no kind of query, the workspace uses it.
-    Until then nothing changes, and Ctrl-C leaves no trace.
+    queries that the catalog makes of itself, as in evaluate search, and by judged queries where
+    you give some. Half of the items is held out, with the queries about them. On the other half,
+    each weight in turn is doubled or halved. Such a step is taken if it is better by more than its
+    standard error. At the end the held-out half compares the settings that were found with those
+    in use. The workspace uses them if they are better there by more than chance, change the rank
+    of at least six items, and are worse for no kind of query. Until then nothing changes, and
+    Ctrl-C leaves no trace.
 
-    Made queries cannot tell everything: weights of heads are found only by kinds of queries whose
-    order of heads agreed with people's. Only searches change. Similar items and recommendations
+    Made queries cannot tell everything. On short texts they set the weights of heads alone, and on
+    long ones those of columns, and families of words. Kinds that nearly always find their item set
+    nothing. Judged queries set everything. Only searches change: similar items and recommendations
     stay as they are.
 
     \b
@@ -215,8 +220,13 @@ def _search_table(result: SearchTuning) -> str:
 def _search_conclusion(result: SearchTuning) -> str:
     compared = "those in use" if result.in_use else "the default ones"
     if result.settings == result.in_use:
-        return filled(f"No settings were better than {compared}: nothing is changed.")
+        return filled(f"No settings are known to be better than {compared}: nothing is changed.")
     found = search_settings_text(result.settings) or "the default settings"
+    if not result.changed:
+        return filled(
+            f"On the held-out half nothing is found otherwise than by {compared}: nothing is "
+            f"changed. Tried: {found}."
+        )
     low, high = result.interval
     difference = (
         f"On the held-out half {result.difference:+.4f} compared with {compared} (95% interval "
@@ -226,8 +236,12 @@ def _search_conclusion(result: SearchTuning) -> str:
         kinds = listed_names([kind.replace("_", " ") for kind in result.worse])
         return filled(f"{difference}, but worse for {kinds}: nothing is changed. Tried: {found}.")
     if not result.worthwhile:
+        few = f" of {quantity(result.changed, 'item')}" if low > 0 else ""
         return filled(
-            f"{difference}, which could be chance: nothing is changed. Best of what was tried: "
-            f"{found}."
+            f"{difference}{few}, which could be chance: nothing is changed. Best of what was "
+            f"tried: {found}."
         )
-    return "\n".join([filled(f"{difference}."), filled(f"Now in use: {found}"), filled(BACK)])
+    sentences = [f"{difference}.", f"Now in use: {found}"]
+    if result.settings:
+        sentences.append(BACK)
+    return "\n".join(map(filled, sentences))

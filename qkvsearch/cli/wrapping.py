@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Iterator
+from textwrap import fill
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 # A text with styles or without.
 AnyText = TypeVar("AnyText", "str", "Text", "str | Text")
 
+# The longest lines of sentences.
+TEXT_WIDTH = 80
 # Characters that take two columns and may stand alone on a line.
 WIDE = "\u1100-\u115f\u2e80-\u2fff\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\U0001f300-\U0003fffd"
 OPENING, CLOSING = "（「『《〈【〔“‘", "，。、；：！？）」』》〉】〕”’…％"
@@ -27,6 +30,11 @@ ATOM = (
     rf"\n|[^\S\n]+|[{OPENING}]*(?:[{WIDE}]|[^\s{WIDE}{OPENING}{CLOSING}]+)[{CLOSING}]*"
     rf"|[{OPENING}{CLOSING}]+"
 )
+
+
+def filled(sentence: str) -> str:
+    """Wrap a sentence in lines that people can read and the window has room for."""
+    return fill(sentence, min(TEXT_WIDTH, terminal_width()), break_on_hyphens=False)
 
 
 def terminal_width() -> int:

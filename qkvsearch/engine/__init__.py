@@ -772,9 +772,13 @@ class Engine:
         if queries is None and qrels is None:
             from qkvsearch.evaluation.made_queries.report import evaluate_made_queries
 
-            return evaluate_made_queries(
+            made = evaluate_made_queries(
                 build, heads=names, random_state=random_state, progress=progress
             )
+            if not build.models.search_settings.to_dict():
+                return made
+            note = "The settings of searches are tuned (tune search)."
+            return replace(made, notes=[note, *made.notes])
         if queries is None or qrels is None:
             raise QkvError(
                 "judged queries are `queries` and `qrels`: give both, or neither for queries made "
@@ -937,7 +941,6 @@ class Engine:
         `evaluate_search`, which are asked beside the made ones. Raises `QkvError`.
         """
         from qkvsearch.evaluation.search_tuning import tune_search
-        from qkvsearch.heads.search_settings import SearchSettings
         from qkvsearch.learn.tuned_search import use_in_search
         from qkvsearch.tables.judgements import judged_by
 
@@ -955,8 +958,7 @@ class Engine:
             progress=progress,
         )
         if tuning.worthwhile:
-            settings = SearchSettings(**tuning.settings)
-            self._changed(use_in_search, settings, random_state, tuning.keys, progress)
+            self._changed(use_in_search, tuning.found, random_state, tuning.keys, progress)
         return tuning
 
     @checked_arguments

@@ -10,7 +10,7 @@ from typing import Any
 from qkvsearch.errors import Count, DamagedError, WorkspaceError
 from qkvsearch.heads.component import LANGUAGE, RECOMMEND_HEADS
 from qkvsearch.heads.dense import damaged_keys
-from qkvsearch.heads.search_settings import TUNED_SEARCH
+from qkvsearch.heads.search_settings import TUNED_SEARCH, SearchSettings
 from qkvsearch.heads.stored_log import LOG_ROWS
 from qkvsearch.learn.add import revised_lines
 from qkvsearch.rank.listing import Listing
@@ -33,7 +33,8 @@ def build_facts(snapshot: Snapshot) -> dict[str, Any]:
     if remote is not None:
         rare["keys"] = remote.uri
     if TUNED_SEARCH in facts:
-        rare["tuned_search"] = facts[TUNED_SEARCH]
+        settings = SearchSettings.of(facts).shown(catalog.catalog_columns.name_of)
+        rare[TUNED_SEARCH] = {**facts[TUNED_SEARCH], "settings": settings}
     if "column_weights" in facts:
         rare["column_weights"] = named_column_weights(facts)
     return {

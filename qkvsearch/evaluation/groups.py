@@ -100,7 +100,7 @@ def groups_of(numbers: np.ndarray, masses: np.ndarray, n_groups: int) -> np.ndar
     Groups are numbered from 0, in ascending order. Equal numbers are in the same group.
 
     >>> groups_of(np.array([1, 1, 2, 9, 5]), np.ones(5), 2)
-    array([0, 0, 0, 1, 1])
+    array([0, 0, 1, 1, 1])
     """
     distinct_numbers, rows = np.unique(numbers, return_inverse=True)
     if not len(distinct_numbers):

@@ -26,6 +26,8 @@ with leaving_no_trace("sklearn.preprocessing"):
 # Confidence intervals by the bootstrap over users.
 N_RESAMPLES = 1000
 CONFIDENCE = 0.95
+# The quantile of the normal distribution that belongs to it.
+Z = 1.96
 # Draws in memory at a time: 4 million, 32 MB.
 MAX_DRAWS = 1 << 22
 Ranked = Sequence[Any]
@@ -255,3 +257,16 @@ def interval(samples: np.ndarray) -> tuple[float, float]:
     tail = (1 - CONFIDENCE) / 2
     low, high = np.quantile(samples, [tail, 1 - tail])
     return float(low), float(high)
+
+
+def wilson(n_hits: int, n: int) -> tuple[float, float]:
+    """Return the 95% interval of a share, n_hits of n. Wilson 1927, "Probable inference".
+
+    >>> [round(end, 3) for end in wilson(8, 10)]
+    [0.49, 0.943]
+    """
+    share = n_hits / n
+    middle = (share + Z**2 / (2 * n)) / (1 + Z**2 / n)
+    half = Z * math.sqrt(share * (1 - share) / n + Z**2 / (4 * n**2)) / (1 + Z**2 / n)
+    # Rounding errors would leave a share of 0 or 1 outside its interval.
+    return max(0.0, min(middle - half, share)), min(1.0, max(middle + half, share))

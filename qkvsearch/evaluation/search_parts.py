@@ -16,8 +16,9 @@ FAMILIES, SECOND_PASS, HEADS, COLUMNS = "families", "second_pass", "heads", "col
 PARTS = (FAMILIES, SECOND_PASS, HEADS, COLUMNS)
 # How much words of the same family may count.
 FAMILY_WEIGHTS = (0.0, 0.5, 1.0)
-# A step multiplies or divides a weight by this, and together they do so by at most the latter: no
-# head falls silent, by which a build tells that nothing answers a query.
+# A step multiplies or divides a weight by STEP. After all steps, a weight beside the others is at
+# most MOST times what the build chose, or at least one MOST-th of it. So every head keeps some
+# weight.
 STEP, MOST = 2.0, 8.0
 # Weights that differ by less are the same.
 DIGITS = 4
@@ -101,7 +102,11 @@ class Parts:
 def _steps(
     weights: Mapping[str, float], default: Mapping[str, float]
 ) -> Iterator[dict[str, float]]:
-    """Yield weights that add up to 1, of which one is larger or smaller than before."""
+    """Yield weights that add up to 1, of which one is larger or smaller than before.
+
+    Of two weights, to double one is to halve the other: it is one step.
+    """
+    seen: list[dict[str, float]] = []
     for name in weights:
         for factor in (STEP, 1 / STEP):
             changed = {**weights, name: weights[name] * factor}
@@ -109,7 +114,9 @@ def _steps(
             scaled = {each: round(weight / total, DIGITS) for each, weight in changed.items()}
             # Beside the others, which have a common factor of their own.
             ratios = [scaled[each] / default[each] for each in scaled if default[each] > 0]
-            if weights[name] > 0 and max(ratios) <= MOST * min(ratios):
+            is_near = max(ratios) <= MOST * min(ratios)
+            if weights[name] > 0 and is_near and scaled not in seen:
+                seen.append(scaled)
                 yield scaled
 
 

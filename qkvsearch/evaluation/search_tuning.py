@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from itertools import zip_longest
 from typing import Any
 
@@ -13,10 +13,17 @@ import numpy as np
 
 from qkvsearch._utils.callbacks import Progress, silent
 from qkvsearch._utils.validation import random_seed
-from qkvsearch.errors import quantity
+from qkvsearch.errors import Count, listed_names
+from qkvsearch.evaluation.made_queries.halves import Half
 from qkvsearch.evaluation.metrics import interval, ndcg, reciprocal_rank, resampled_means
 from qkvsearch.evaluation.search_parts import COLUMNS, PARTS, Parts
-from qkvsearch.evaluation.tuning_queries import Query, TuningQueries, tuning_queries
+from qkvsearch.evaluation.tuning_queries import (
+    JUDGED,
+    Query,
+    TuningQueries,
+    half_of_query,
+    tuning_queries,
+)
 from qkvsearch.heads.dense_keys import DenseKeys
 from qkvsearch.heads.search_settings import SearchSettings
 from qkvsearch.learn.tuned_search import MadeKeys, encoded_columns
@@ -35,14 +42,20 @@ MAX_ROUNDS = 3
 # About so many settings are tried, the held-out half included: where time is limited, each asks as
 # many queries as fit.
 EXPECTED_TRIALS = 30
-# The queries that tell how long one takes, the first of which load the models.
-N_TIMED, N_LOADING = 15, 5
+# So many queries are asked first, to load the models, and then so many to tell how long one takes.
+N_LOADING, N_TIMED = 5, 15
 # The share of the time that is left in which columns are encoded, or else not tried.
 COLUMNS_SHARE = 0.4
 # The judged half, which is asked at the end, and the build take longer than they should.
 RESERVE_FACTOR = 1.5
 # A step is taken if it is better by more than so many standard errors.
 MIN_ERRORS = 1.0
+# Kinds of queries with a higher figure set nothing. Their items are found already. The few that are
+# not are too odd to say what suits other queries.
+MOST_FOUND = 0.95
+# Changes of fewer held-out items tell too little. Even if settings made no difference, five changes
+# would all be for the better, or all for the worse, in one of 16 cases.
+MIN_CHANGED = 6
 
 
 @dataclass(frozen=True)
@@ -59,7 +72,6 @@ class SearchTrial:
     gain: float
     # Of the queries asked.
     queries: int
-    seconds: float
 
 
 @dataclass(frozen=True)
@@ -78,16 +90,26 @@ class SearchTuning:
     interval: tuple[float, float]
     # By kind, the number of held-out queries, and the figures of both settings.
     kinds: dict[str, dict[str, Any]]
+    # The same of kinds that do not tell about what was changed, which must not be worse either.
+    other_kinds: dict[str, dict[str, Any]]
     # Kinds of queries that the tuned settings are worse for, by more than chance.
     worse: list[str]
-    # How many queries there are, and how many were asked in the time.
+    # How many queries the halves have, and how many of these were asked in the time.
     queries: int
     asked: int
-    # What was not tried, and why.
+    # For how many held-out items the queries' hits differ in the metric.
+    changed: int
+    # Kinds of queries that the settings in use find already, which tell nothing.
+    found_already: list[str]
+    # What was not tried, or found and not judged, and why.
     left_out: list[str]
     out_of_time: bool = False
+    # How many queries belong to neither half: they are about items of both.
+    in_neither: int = 0
     trials: list[SearchTrial] = field(default_factory=list, repr=False)
-    # The keys with the tuned weights of columns.
+    # The best settings as a build keeps them: `settings` has the owner's names of columns.
+    found: SearchSettings = field(default_factory=SearchSettings, repr=False)
+    # The keys with the tuned weights of columns; None where these are the ones in use.
     keys: MadeKeys | None = field(default=None, repr=False)
 
     @property
@@ -95,27 +117,35 @@ class SearchTuning:
         """Whether the tuned settings are better than those in use by more than chance, and worse
         for no kind of query.
         """
-        return self.settings != self.in_use and self.interval[0] > 0 and not self.worse
+        is_certain = self.interval[0] > 0 and self.changed >= MIN_CHANGED
+        return self.settings != self.in_use and is_certain and not self.worse
 
     @property
     def notes(self) -> list[str]:
         """Sentences for people about limits of the result."""
-        notes = [f"Not tried: {reason}." for reason in self.left_out]
+        notes = [f"Left out: {reason}." for reason in self.left_out]
+        if self.found_already:
+            kinds = listed_names([kind.replace("_", " ") for kind in self.found_already])
+            notes.append(
+                f"Found already, so of no use to tune by: {kinds} ({self.metric.upper()} above "
+                f"{MOST_FOUND:g})."
+            )
         if self.out_of_time:
             notes.append("The time was up before all settings were tried: `minutes` gives it more.")
-        if self.asked < self.queries:
+        if self.in_neither:
+            about = "{n} {n:query is|queries are} about items of both halves".format(
+                n=Count(self.in_neither)
+            )
+            notes.append(f"{about}, so in neither: what was found by an item never judges itself.")
+        if 0 < self.asked < self.queries:
             notes.append(
-                f"A sample: settings are judged by {self.asked:,} of "
-                f"{quantity(self.queries, 'query')}, so that many can be tried in the time."
+                f"A sample: settings are judged by {self.asked:,} of {self.queries:,} queries, so "
+                "that many can be tried in the time."
             )
         return notes
 
     def to_dict(self) -> dict[str, Any]:
-        """Return an object for JSON, without seconds, which differ from run to run."""
-        trials = [
-            {name: value for name, value in vars(trial).items() if name != "seconds"}
-            for trial in self.trials
-        ]
+        """Return an object for JSON."""
         return {
             "metric": self.metric,
             "settings": self.settings,
@@ -126,12 +156,16 @@ class SearchTuning:
             "interval": list(self.interval),
             "worthwhile": self.worthwhile,
             "kinds": self.kinds,
+            "other_kinds": self.other_kinds,
             "worse": self.worse,
+            "changed": self.changed,
+            "found_already": self.found_already,
             "queries": self.queries,
             "asked": self.asked,
+            "in_neither": self.in_neither,
             "left_out": self.left_out,
             "out_of_time": self.out_of_time,
-            "trials": trials,
+            "trials": [asdict(trial) for trial in self.trials],
         }
 
     def to_records(self) -> list[dict[str, Any]]:
@@ -148,7 +182,6 @@ def tune_search(
     *,
     minutes: float | None = None,
     random_state: Any = 0,
-    callback: Callable[[list[SearchTrial]], None] | None = None,
     progress: Progress | None = None,
 ) -> SearchTuning:
     """Search for settings by the queries that a catalog makes of itself, and by `judged` ones.
@@ -169,7 +202,6 @@ def tune_search(
         metric="mrr@10" if judged is None else "ndcg@10",
         deadline=deadline,
         seed=seed,
-        callback=callback,
         progress=progress,
     )
 
@@ -181,7 +213,6 @@ def tune_by_queries(
     metric: str = "mrr@10",
     deadline: float = math.inf,
     seed: int = 0,
-    callback: Callable[[list[SearchTrial]], None] | None = None,
     progress: Progress | None = None,
 ) -> SearchTuning:
     """Search for settings by steps from those in use, part by part.
@@ -190,46 +221,50 @@ def tune_by_queries(
     other half: by the kinds of queries that tell about its part. The best step of a part is taken
     if it is better by more than its standard error. When no part has such a step, what was found
     is compared with the settings in use on the held-out half, once, by the kinds that tell about
-    everything that was changed. The queries are asked as `search` asks them.
+    everything that was changed. The other kinds must not be worse by it. The queries are asked as
+    `search` asks them.
 
     metric: "mrr@10" or "ndcg@10". deadline: by `time.monotonic`. Without it the result depends on
-    `seed` alone. callback: called with all trials after each.
+    `seed` alone.
     """
     carried = asked.carried
     queries = [query for query in asked.queries if carried.get(query.kind)]
-    found_on, held_out = _halves(queries, np.random.default_rng(seed))
+    found_on, held_out = _halves(build, queries, np.random.default_rng(seed))
+    n_queries = len(found_on) + len(held_out)
+    in_neither = len(queries) - n_queries
     if min(len(found_on), len(held_out)) < MIN_QUERIES:
-        return _too_few(metric, build.models.search_settings, len(queries))
-    asking = _Asking(build, metric, deadline, progress or silent)
+        return _too_few(metric, build, n_queries, in_neither)
+    asking = Asking(build, metric, deadline, progress or silent)
     n_each = asking.affordable(found_on)
     found_on, held_out = found_on[:n_each], held_out[:n_each]
-    steps = _Steps(asking, found_on, carried, deadline, callback)
+    steps = _Steps(asking, found_on, carried, deadline)
+    steps.leave_out_found()
     best = steps.best()
-    return _judged(steps, best, held_out, seed, len(queries))
+    return _judged(steps, best, held_out, seed, n_queries, in_neither)
 
 
-def _halves(queries: Sequence[Query], rng: np.random.Generator) -> tuple[list[Query], list[Query]]:
+def _halves(
+    build: LoadedBuild, queries: Sequence[Query], rng: np.random.Generator
+) -> tuple[list[Query], list[Query]]:
     """Return two halves of the queries, each with the kinds in turn, in random order within them.
 
-    An item is in one half alone: what was found for it would be judged by it.
+    Made queries are split as in `evaluate search`. Those of neither half are left out.
     """
-    items = sorted({min(query.answers) for query in queries})
-    is_held_out = dict(zip(items, rng.permutation(len(items)) % 2 == 1, strict=True))
-    halves: tuple[dict[str, list[Query]], dict[str, list[Query]]] = ({}, {})
+    found_on: dict[str, list[Query]] = {}
+    held_out: dict[str, list[Query]] = {}
     for number in rng.permutation(len(queries)).tolist():
         query = queries[number]
-        half = halves[int(is_held_out[min(query.answers)])]
-        half.setdefault(query.kind, []).append(query)
-    first, second = (
-        [
-            query
-            for in_turn in zip_longest(*(by_kind[kind] for kind in sorted(by_kind)))
-            for query in in_turn
-            if query is not None
-        ]
-        for by_kind in halves
-    )
-    return first, second
+        half = half_of_query(build, query)
+        if half is Half.FOUND_ON:
+            found_on.setdefault(query.kind, []).append(query)
+        elif half is Half.HELD_OUT:
+            held_out.setdefault(query.kind, []).append(query)
+    return _in_turns(found_on), _in_turns(held_out)
+
+
+def _in_turns(by_kind: Mapping[str, list[Query]]) -> list[Query]:
+    turns = zip_longest(*(by_kind[kind] for kind in sorted(by_kind)))
+    return [query for turn in turns for query in turn if query is not None]
 
 
 class _OutOfTimeError(Exception):
@@ -237,7 +272,7 @@ class _OutOfTimeError(Exception):
 
 
 @dataclass
-class _Asking:
+class Asking:
     """Queries asked with any settings."""
 
     build: LoadedBuild
@@ -276,7 +311,7 @@ class _Asking:
         # One more, since a ranking may be read without an item.
         question = SearchQuestion(query=query.text, k=K + 1)
         ranked = search(build.for_question(), question).positions.tolist()
-        ranked = [row for row in ranked if row != query.without]
+        ranked = [row for row in ranked if row != query.made_of]
         measure = ndcg if self.metric.startswith("ndcg") else reciprocal_rank
         return measure(ranked, query.answers, K)
 
@@ -294,6 +329,10 @@ class _Asking:
         weights = [settings.columns[name] for name in names]
         return {head: items.keys(weights) for head, items in self.columns.items()}
 
+    def shown(self, settings: SearchSettings) -> dict[str, Any]:
+        """Return settings with the owner's names of columns."""
+        return settings.shown(self.build.catalog.catalog_columns.name_of)
+
     def encode_columns(self, until: float) -> None:
         """Encode the text columns. Raise `_OutOfTimeError` at this time."""
 
@@ -310,14 +349,15 @@ class _Asking:
 class _Steps:
     """Steps from the settings in use, each to better ones."""
 
-    asking: _Asking
+    asking: Asking
     queries: Sequence[Query]
     carried: Mapping[str, frozenset[str]]
     deadline: float
-    callback: Callable[[list[SearchTrial]], None] | None
     trials: list[SearchTrial] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
     out_of_time: bool = False
+    # The kinds of queries that the settings in use find already.
+    found: list[str] = field(default_factory=list)
     # The metric of each query by settings, (n,); NaN for one that was not asked with them.
     known: dict[str, np.ndarray] = field(default_factory=dict)
     until: float = math.inf
@@ -327,9 +367,19 @@ class _Steps:
         self.parts = Parts.of(models)
         self.in_use = self.current = models.search_settings
         start = time.monotonic()
-        self._note("", self.current, np.arange(len(self.queries)), start)
+        self._note("", self.current, np.arange(len(self.queries)))
         # The held-out half is asked twice, and a build is written.
         self.until = self.deadline - RESERVE_FACTOR * 2 * (time.monotonic() - start)
+
+    def leave_out_found(self) -> None:
+        """Leave out the kinds of made queries that the settings in use find already."""
+        figures = self.known[repr(self.in_use)]
+        kinds = np.array([query.kind for query in self.queries])
+        means = {kind: float(figures[kinds == kind].mean()) for kind in {*kinds.tolist()}}
+        self.found = sorted(
+            kind for kind, mean in means.items() if mean > MOST_FOUND and kind != JUDGED
+        )
+        self.carried = {**self.carried, **dict.fromkeys(self.found, frozenset())}
 
     def best(self) -> SearchSettings:
         """Return the settings from which no step leads to better ones, or the last in the time."""
@@ -352,6 +402,8 @@ class _Steps:
         is_told = [told <= self.carried[query.kind] for query in self.queries]
         rows = np.flatnonzero(is_told & ~np.isnan(tuned))
         weights = kind_weights([self.queries[row] for row in rows.tolist()])
+        if not len(rows):
+            return {}
         figures = {"in_use": in_use[rows], "tuned": tuned[rows]}
         return {name: mean_and_error(values, weights)[0] for name, values in figures.items()}
 
@@ -392,7 +444,7 @@ class _Steps:
             return
         best, best_gain = self.current, 0.0
         for settings in self.parts.tried(part, self.current):
-            gain, error = self._note(part, settings, rows, time.monotonic())
+            gain, error = self._note(part, settings, rows)
             if gain > max(best_gain, MIN_ERRORS * error):
                 best, best_gain = settings, gain
         self.current = best
@@ -405,9 +457,7 @@ class _Steps:
         known[missing] = self.asking.figures(settings, queries, self.until)
         return known[rows]
 
-    def _note(
-        self, part: str, settings: SearchSettings, rows: np.ndarray, start: float
-    ) -> tuple[float, float]:
+    def _note(self, part: str, settings: SearchSettings, rows: np.ndarray) -> tuple[float, float]:
         """Add a trial, and tell about it. Return how much better it is than the current settings,
         and the standard error of that.
         """
@@ -415,13 +465,10 @@ class _Steps:
         figures, before = self._figures(settings, rows), self._figures(self.current, rows)
         figure, _ = mean_and_error(figures, weights)
         gain, error = mean_and_error(figures - before, weights)
-        number, seconds = len(self.trials), time.monotonic() - start
-        self.trials.append(
-            SearchTrial(number, part, settings.to_dict(), figure, gain, len(rows), seconds)
-        )
+        number = len(self.trials)
+        shown = self.asking.shown(settings)
+        self.trials.append(SearchTrial(number, part, shown, figure, gain, len(rows)))
         self.asking.progress("trying settings", number + 1, max(EXPECTED_TRIALS, number + 1))
-        if self.callback is not None:
-            self.callback(self.trials)
         return gain, error
 
 
@@ -464,56 +511,92 @@ def mean_and_error(values: np.ndarray, weights: np.ndarray) -> tuple[float, floa
 
 
 def _judged(
-    steps: _Steps, best: SearchSettings, held_out: Sequence[Query], seed: int, n_queries: int
+    steps: _Steps,
+    best: SearchSettings,
+    held_out: Sequence[Query],
+    seed: int,
+    n_queries: int,
+    in_neither: int,
 ) -> SearchTuning:
-    """Compare the best settings with those in use on the held-out half."""
+    """Compare the best settings with those in use on the held-out half.
+
+    Where too few of its queries tell about what was changed, those in use are the best.
+    """
     asking, in_use = steps.asking, steps.in_use
     told = changed(in_use, best)
     queries = [query for query in held_out if told <= steps.carried[query.kind]]
+    others = [query for query in held_out if not told <= steps.carried[query.kind]]
+    left_out = list(steps.left_out)
+    if len(queries) < MIN_QUERIES:
+        parts = listed_names([NAMES[part] for part in PARTS if part in told])
+        tell = "{n} held-out {n:query tells|queries tell}".format(n=Count(len(queries)))
+        left_out.append(f"better {parts} were found, but only {tell} about them")
+        best, queries, others = in_use, list(held_out), []
     asking.progress("judging by the held-out half", 0, 2)
     before = asking.figures(in_use, queries)
     asking.progress("judging by the held-out half", 1, 2)
     after = asking.figures(best, queries) if best != in_use else before
     asking.progress("judging by the held-out half", 2, 2)
-    kinds: dict[str, dict[str, Any]] = {}
-    for kind in sorted({query.kind for query in queries}):
-        of_kind = np.array([query.kind == kind for query in queries])
-        kinds[kind] = {"queries": int(of_kind.sum())}
-        kinds[kind] |= _compared(before[of_kind], after[of_kind], np.ones(of_kind.sum()), seed)
-    weights = kind_weights(queries)
-    over_all = _compared(before, after, weights, seed)
+    kinds = _by_kind(before, after, queries, seed)
+    other_kinds: dict[str, dict[str, Any]] = {}
+    if best != in_use:
+        before_others, after_others = asking.figures(in_use, others), asking.figures(best, others)
+        other_kinds = _by_kind(before_others, after_others, others, seed)
+    over_all = _compared(before, after, queries, seed)
     keys = None
-    if best.columns is not None:
+    if best.columns is not None and best.columns != in_use.columns:
         keys = MadeKeys(asking.build.snapshot.name, asking.keys(best))
-    n_asked = len(steps.queries) + len(held_out)
+    low, high = over_all["interval"]
     return SearchTuning(
         metric=asking.metric,
-        settings=best.to_dict(),
-        in_use=in_use.to_dict(),
+        settings=asking.shown(best),
+        in_use=asking.shown(in_use),
         found_on=steps.found_on(best),
         held_out={"in_use": over_all["in_use"], "tuned": over_all["tuned"]},
         difference=over_all["difference"],
-        interval=tuple(over_all["interval"]),
+        interval=(low, high),
         kinds=kinds,
-        worse=[kind for kind, row in kinds.items() if row["interval"][1] < 0],
+        other_kinds=other_kinds,
+        worse=[kind for kind, row in {**kinds, **other_kinds}.items() if row["interval"][1] < 0],
         queries=n_queries,
-        asked=n_asked,
-        left_out=steps.left_out,
+        in_neither=in_neither,
+        asked=len(steps.queries) + len(held_out),
+        changed=len({queries[row].item for row in np.flatnonzero(before != after)}),
+        found_already=steps.found,
+        left_out=left_out,
         out_of_time=steps.out_of_time,
         trials=steps.trials,
+        found=best,
         keys=keys,
     )
 
 
+def _by_kind(
+    before: np.ndarray, after: np.ndarray, queries: Sequence[Query], seed: int
+) -> dict[str, dict[str, Any]]:
+    """Return the number of queries of each kind, and `_compared` of them."""
+    kinds = {}
+    for kind in sorted({query.kind for query in queries}):
+        rows = [row for row, query in enumerate(queries) if query.kind == kind]
+        of_kind = [queries[row] for row in rows]
+        kinds[kind] = {"queries": len(rows), **_compared(before[rows], after[rows], of_kind, seed)}
+    return kinds
+
+
 def _compared(
-    before: np.ndarray, after: np.ndarray, weights: np.ndarray, seed: int
+    before: np.ndarray, after: np.ndarray, queries: Sequence[Query], seed: int
 ) -> dict[str, Any]:
     """Return the figures of two settings, and the difference with its interval. The metric of the
-    same queries (n,), which have these weights.
+    same queries (n,).
     """
-    gain = (after - before) * weights
-    difference = float(gain.sum() / weights.sum())
-    low, high = interval(resampled_means(gain[:, None], weights, random_state=seed))
+    weights = kind_weights(queries)
+    # Several queries may ask for one item, and what changes for one changes for the others. So
+    # items are resampled, each with all of its queries.
+    _, items = np.unique([query.item for query in queries], return_inverse=True)
+    gains = np.bincount(items, weights=(after - before) * weights)
+    samples = resampled_means(gains[:, None], np.bincount(items, weights), random_state=seed)
+    low, high = interval(samples)
+    difference = float(gains.sum() / weights.sum())
     return {
         "in_use": mean_and_error(before, weights)[0],
         "tuned": mean_and_error(after, weights)[0],
@@ -523,21 +606,32 @@ def _compared(
     }
 
 
-def _too_few(metric: str, in_use: SearchSettings, n_queries: int) -> SearchTuning:
+def _too_few(metric: str, build: LoadedBuild, n_queries: int, in_neither: int) -> SearchTuning:
     """Return the result where there are too few queries to find anything."""
-    few = f"all settings, because there are {quantity(n_queries, 'query')} to judge them by"
-    settings = in_use.to_dict()
+    if n_queries:
+        tell = "only {n} {n:query tells|queries tell}".format(n=Count(n_queries))
+        few = f"{tell} which are better, and each half needs {MIN_QUERIES}"
+    else:
+        few = "no query that the catalog makes of itself tells which are better"
+    few = f"all settings, because {few}: give judged queries (`queries` and `qrels`)"
+    in_use = build.models.search_settings
+    shown = in_use.shown(build.catalog.catalog_columns.name_of)
     return SearchTuning(
         metric=metric,
-        settings=settings,
-        in_use=settings,
+        settings=shown,
+        in_use=shown,
         found_on={},
         held_out={},
         difference=0.0,
         interval=(0.0, 0.0),
         kinds={},
+        other_kinds={},
         worse=[],
         queries=n_queries,
         asked=0,
+        changed=0,
+        found_already=[],
         left_out=[few],
+        in_neither=in_neither,
+        found=in_use,
     )

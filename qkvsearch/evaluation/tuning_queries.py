@@ -5,20 +5,33 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from qkvsearch.evaluation.made_queries import query_kind
-from qkvsearch.evaluation.made_queries.kinds import KINDS, make_queries
+from qkvsearch.evaluation.made_queries.alike_by_sentence import AlikeBySentence
+from qkvsearch.evaluation.made_queries.alike_by_title import AlikeByTitle
+from qkvsearch.evaluation.made_queries.halves import Half, half_of, half_of_text, items_of
+from qkvsearch.evaluation.made_queries.kinds import KINDS, MAX_QUERIES, make_queries
+from qkvsearch.evaluation.made_queries.query_kind import MadeQuery
 from qkvsearch.evaluation.made_queries.source import Source
-from qkvsearch.evaluation.search_parts import COLUMNS, FAMILIES, HEADS, PARTS, SECOND_PASS
+from qkvsearch.evaluation.made_queries.words_among_alike import WordsAmongAlike
+from qkvsearch.evaluation.search_parts import COLUMNS, FAMILIES, HEADS, PARTS
 from qkvsearch.rank.loaded_build import LoadedBuild
 from qkvsearch.tables.judgements import Judgements, Queries
 
 JUDGED = "judged"
-# The parts that a kind of made queries tells about, by what it can compare. The second pass is a
-# head, and the weights of columns change the keys of heads.
-TOLD_BY = {
-    query_kind.HEADS: {HEADS, SECOND_PASS, COLUMNS, FAMILIES},
-    query_kind.SYNONYMS: {FAMILIES},
+# The parts that a kind of made queries tells about. On long texts, a part is left out unless people
+# liked the step that the kind liked best, and both ordered its steps alike. They never did so for
+# heads. On short texts the kind tells about heads, because it orders the settings of the claim
+# made_queries.py as people do. The part `agreement` of tuned_search.py measures the steps.
+#
+# Queries in the words of the title that they look for never tell about the other parts. They reward
+# the title's column and words as they stand, whatever people ask for.
+TOLD_ON_SHORT_TEXTS: Mapping[str, frozenset[str]] = {WordsAmongAlike.name: frozenset([HEADS])}
+TOLD_ON_LONG_TEXTS: Mapping[str, frozenset[str]] = {
+    AlikeBySentence.name: frozenset([FAMILIES, COLUMNS]),
+    AlikeByTitle.name: frozenset([COLUMNS]),
 }
+# So many times as many queries as a report has are made on long texts: those for similar items are
+# about several items, and two of three belong to neither half.
+MORE_ON_LONG_TEXTS = 4
 
 
 class Query(NamedTuple):
@@ -29,8 +42,13 @@ class Query(NamedTuple):
     text: str
     # The grades of the items that answer it, by their rows.
     answers: Mapping[int, int]
-    # The row of an item that a ranking is read without; None for none.
-    without: int | None = None
+    # The row of the item that it was made of, where a ranking is read without it; else None.
+    made_of: int | None = None
+
+    @property
+    def item(self) -> int:
+        """The first item that the query is about: of two that are alike, the same for either."""
+        return items_of(self)[0]
 
 
 class TuningQueries(NamedTuple):
@@ -45,24 +63,37 @@ def tuning_queries(
 ) -> TuningQueries:
     """Return the queries that a build makes of its catalog, and those that people judged.
 
-    Judged queries tell about everything. Those without an answer in the catalog are left out.
+    Kinds that tell about nothing here are not made. Judged queries tell about everything. Those
+    without an answer in the catalog are left out.
     """
     source = Source(build)
-    carried = {
-        kind.name: frozenset().union(*(TOLD_BY.get(what, ()) for what in kind.carries(source)))
-        for kind in KINDS
-    }
-    queries = [
-        Query(made.kind, made.text, dict.fromkeys(made.answers, 1), made.made_of)
-        for made in make_queries(build, random_state)
-    ]
+    told = TOLD_ON_LONG_TEXTS if source.is_long else TOLD_ON_SHORT_TEXTS
+    comparing = [kind.name for kind in KINDS if kind.carries_heads(source)]
+    carried = {name: told[name] for name in comparing if name in told}
+    per_kind = MAX_QUERIES * (MORE_ON_LONG_TEXTS if source.is_long else 1)
+    made = make_queries(build, random_state, per_kind, only=carried)
+    queries = [asked(query) for query in made]
     if judged is not None:
         carried[JUDGED] = frozenset(PARTS)
-        queries += _judged_queries(build, *judged)
+        queries += judged_queries(build, *judged)
     return TuningQueries(queries, carried)
 
 
-def _judged_queries(build: LoadedBuild, texts: Queries, judgements: Judgements) -> list[Query]:
+def asked(made: MadeQuery) -> Query:
+    """Return a made query as searches are tuned by it."""
+    return Query(made.kind, made.text, dict.fromkeys(made.answers, 1), made.made_of)
+
+
+def half_of_query(build: LoadedBuild, query: Query) -> Half | None:
+    """Return the half that a query belongs to; None for neither.
+
+    Made queries are split by their items. Judged ones are split by their texts: people find the
+    same items right for several queries, so few would be about items of one half alone.
+    """
+    return half_of_text(query.text) if query.kind == JUDGED else half_of(build, query)
+
+
+def judged_queries(build: LoadedBuild, texts: Queries, judgements: Judgements) -> list[Query]:
     ids = build.catalog.ids("items")
     queries = []
     for name, grades in judgements.items():

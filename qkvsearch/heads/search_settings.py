@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 # The fact with the settings of searches that `tune search` found; missing for the default settings.
@@ -28,8 +28,8 @@ class SearchSettings:
     columns: Mapping[str, float] | None = None
     # The weight of the second pass, as a share of the main head's weight; 0 leaves it out.
     second_pass: float | None = None
-    # How much words of the same family count, beside what their likeness makes them count; 0 for
-    # the word as it was typed alone.
+    # The weight of words of the same family, times how much they are like the one that was typed;
+    # with 0, only that one counts.
     families: float | None = None
 
     @classmethod
@@ -46,6 +46,26 @@ class SearchSettings:
             raise ValueError("a weight below 0")
         return settings
 
+    def fit(self, heads: Iterable[str], columns: Iterable[str]) -> bool:
+        """Return whether the weights are those of a build with these heads and text columns.
+
+        >>> SearchSettings(heads={"lexical": 0.4, "lsa": 0.6}).fit(["lexical", "static"], ["title"])
+        False
+        """
+        has_heads = self.heads is None or set(self.heads) == set(heads)
+        has_columns = self.columns is None or set(self.columns) == set(columns)
+        return has_heads and has_columns
+
     def to_dict(self) -> dict[str, Any]:
         """Return the settings that are not those of the build, by name."""
         return {name: value for name, value in asdict(self).items() if value is not None}
+
+    def shown(self, name_of: Callable[[str], str]) -> dict[str, Any]:
+        """Return the same with the names that the owner of the data gave the columns.
+
+        name_of: returns a column's name by its name in the build.
+        """
+        if self.columns is None:
+            return self.to_dict()
+        columns = {name_of(stored): weight for stored, weight in self.columns.items()}
+        return replace(self, columns=columns).to_dict()

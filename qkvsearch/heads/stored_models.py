@@ -322,5 +322,5 @@ def _are_of_a_build(facts: Mapping[str, Any]) -> bool:
         for of_head in facts.get(COLUMN_WEIGHTS, {}).values()
         for name in facts["text_columns"]
     ]
-    SearchSettings.of(facts)
-    return bool(head_weights) and all(weight >= 0 for weight in column_weights)
+    fit = SearchSettings.of(facts).fit(facts["head_weights"], facts["text_columns"])
+    return fit and bool(head_weights) and all(weight >= 0 for weight in column_weights)

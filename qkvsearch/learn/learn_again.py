@@ -29,6 +29,8 @@ from qkvsearch.tables.times import UNKNOWN_TIME
 
 # The fact with the number of the last record in the log of a build.
 LEARNED = "learned_records"
+# What `builds` calls a build with the default settings again.
+RESET = "tune --reset"
 _STRAY = (
     "{n} recorded {n:interaction is|interactions are} of items that are not in the catalog: "
     "{n:it is|they are} not learned from, even if the items are added again later."
@@ -163,7 +165,7 @@ def reset_tuning(workspace: Workspace, progress: Progress | None = None) -> list
         forget_settings(contents)
         for component in learned:
             component.learn(contents, StoredModels(build).log("learn from"), progress)
-        workspace.publish(contents, "tune")
+        workspace.publish(contents, RESET)
     return were_tuned
 
 

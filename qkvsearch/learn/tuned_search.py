@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from qkvsearch._utils.callbacks import Progress, silent
+from qkvsearch.errors import WorkspaceError
 from qkvsearch.heads.dense import DenseComponent
 from qkvsearch.heads.search_settings import TUNED_SEARCH, SearchSettings
 from qkvsearch.heads.stored_models import StoredModels
@@ -76,15 +77,25 @@ def use_in_search(
     """Publish a build that searches with these settings; everything else stays.
 
     made: the keys with the weights of columns in `settings`. Those of another build are not used:
-    its items may be others, and the texts are encoded again. Raises `WorkspaceError`.
+    its items may be others, and the texts are encoded again. Where the build has keys with these
+    weights already, they stay. Raises `WorkspaceError`, also where the workspace was built
+    meanwhile with other heads or columns than the settings are of.
     """
     progress = progress or silent
     with workspace.writing(COMMAND), closing(workspace.open()) as build:
+        if not settings.fit(build.facts["head_weights"], build.facts["text_columns"]):
+            raise WorkspaceError(
+                f"{workspace.path} was built meanwhile with other heads or columns: nothing is "
+                "changed; run tune search again"
+            )
         contents = merged_contents(build, progress)
-        forget_settings(contents)
+        keeps_keys = settings.columns == SearchSettings.of(build.facts).columns
+        if not keeps_keys:
+            _forget_keys(contents)
+        contents.facts.pop(TUNED_SEARCH, None)
         if settings.to_dict():
             contents.facts[TUNED_SEARCH] = {"seed": seed, "settings": settings.to_dict()}
-        if settings.columns is not None:
+        if settings.columns is not None and not keeps_keys:
             if made is None or made.build != build.name:
                 made = _made_keys(build, settings, progress)
             for head, keys in made.by_head.items():
@@ -103,6 +114,10 @@ def _made_keys(build: Snapshot, settings: SearchSettings, progress: Progress) ->
 def forget_settings(contents: BuildContents) -> None:
     """Drop the settings of searches, and the keys that were made by them."""
     contents.facts.pop(TUNED_SEARCH, None)
+    _forget_keys(contents)
+
+
+def _forget_keys(contents: BuildContents) -> None:
     for head in dense_heads(contents.facts["head_weights"]):
         DenseComponent(head).store_tuned(contents, None)
 

@@ -175,6 +175,7 @@ def matches(
         return is_match
     head = judging_head(models)
     known = models.answerability
+    # By the keys of the search, as its scores are, also where `tune search` weighed the columns.
     keys = models.search_keys(head)
     threshold = known.match_level(head, letters_of(tokens))
     if head in known.relative:

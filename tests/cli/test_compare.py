@@ -88,6 +88,13 @@ def test_moves_of_one_reason_are_counted_after_the_first_two(qkv, shop_here, tmp
     assert others >= 2
 
 
+def test_a_limit_that_is_no_share_is_wrong_usage(qkv, changed):
+    for limit in ("nan", "90", "-1"):
+        answer = compare(qkv, changed, "--fail-under", limit)
+        assert (answer.code, answer.stdout) == (2, "")
+        assert "--fail-under" in answer.stderr
+
+
 def test_more_than_two_builds_are_wrong_usage(qkv, changed):
     assert compare(qkv, changed, changed, changed).code == 2
 

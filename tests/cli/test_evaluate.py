@@ -151,6 +151,8 @@ def test_ranks_within_users_are_refused_by_time_alone(qkv, tmp_path):
     assert qkv(*run).code == 0
 
 
-@pytest.mark.parametrize("args", [("serch",), ("search",), ("recommend", "--users", "-1")])
+@pytest.mark.parametrize(
+    "args", [("serch",), ("search", "--seed", "-1"), ("recommend", "--users", "-1")]
+)
 def test_wrong_usage_exits_2(qkv, args):
     assert qkv("evaluate", *args).code == 2

@@ -40,11 +40,11 @@ def test_a_judged_search_is_drawn(qkv, shop_path, tmp_path):
     assert "strong" in (tmp_path / "search.svg").read_text(encoding="utf-8")
 
 
-def test_made_queries_are_drawn_with_their_examples(qkv, videos_path, tmp_path):
+def test_made_queries_are_drawn_with_their_examples(qkv, shop_path, tmp_path):
     pytest.importorskip("matplotlib", reason="drawing needs the extra [plot]")
-    run = ("-w", videos_path, "evaluate", "search")
-    found = qkv(*run, "--plot", "videos.html", "--format", "json").json()
-    page = (tmp_path / "videos.html").read_text(encoding="utf-8")
+    run = ("-w", shop_path, "evaluate", "search")
+    found = qkv(*run, "--plot", "made.html", "--format", "json").json()
+    page = (tmp_path / "made.html").read_text(encoding="utf-8")
     for name, figures in found["kinds"].items():
         assert f">{name.replace('_', ' ')}<" in page
         assert f"<td>{figures['queries']}</td>" in page

@@ -1,13 +1,21 @@
 """`tune`: searches, says how far it is, and changes the workspace for the better or not at all."""
 
+import shutil
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from qkvsearch.cli.tune import _tuning_table
+from qkvsearch.cli.tune import _search_table, _tuning_table
 from qkvsearch.engine import Engine
-from qkvsearch.evaluation import tuning
+from qkvsearch.evaluation import search_tuning, tuning
+from qkvsearch.evaluation.made_queries import kinds as made_kinds
+from qkvsearch.evaluation.made_queries.title_typo import TitleTypo
+from qkvsearch.evaluation.search_tuning import SearchTuning
 from qkvsearch.evaluation.tuning import Tuning
+from qkvsearch.heads.search_settings import SearchSettings
 from qkvsearch.learn.learn_again import learn_preferences
+from qkvsearch.learn.tuned_search import use_in_search
 from qkvsearch.store import Workspace
 
 pytestmark = pytest.mark.usefixtures("former_builds_stay")
@@ -172,3 +180,203 @@ def test_the_conclusion_fits_into_the_window(monkeypatch, changes, columns):
     monkeypatch.setenv("COLUMNS", str(columns))
     text = _tuning_table(Tuning(**found | changes))
     assert max(map(len, text.split("\n"))) <= columns
+
+
+# --- searches ---
+
+HEADS = {"lexical": 0.1, "lsa": 0.3, "contrastive": 0.6}
+
+
+def search_tuning_of(**changes):
+    """What the search for settings of searches gives."""
+    found = SearchSettings(heads=HEADS)
+    row = {"queries": 70, "in_use": 0.5, "tuned": 0.6, "difference": 0.1, "interval": [0.05, 0.15]}
+    fields = {
+        "metric": "mrr@10",
+        "settings": found.to_dict(),
+        "in_use": {},
+        "found_on": {"in_use": 0.5, "tuned": 0.7},
+        "held_out": {"in_use": 0.5, "tuned": 0.6},
+        "difference": 0.1,
+        "interval": (0.05, 0.15),
+        "kinds": {"title_beginning": row},
+        "other_kinds": {},
+        "worse": [],
+        "queries": 140,
+        "asked": 140,
+        "changed": 12,
+        "found_already": [],
+        "left_out": [],
+        "found": found,
+    }
+    return SearchTuning(**fields | changes)
+
+
+@pytest.fixture
+def found_for_searches(monkeypatch):
+    """Sets what the search for settings of searches finds, without one."""
+
+    def find(**changes):
+        monkeypatch.setattr(
+            search_tuning, "tune_search", lambda *_, **__: search_tuning_of(**changes)
+        )
+
+    return find
+
+
+def searched(path):
+    """The current build's folder, what it finds, and what it recommends to one user."""
+    name, _, recommended = state(path)
+    with Engine(path) as engine:
+        return name, [(hit.id, hit.score) for hit in engine.search("space war")], recommended
+
+
+def test_tuned_searches_are_in_use_until_a_reset(qkv, films_path, found_for_searches):
+    before = searched(films_path)
+    found_for_searches()
+    answer = qkv("-w", films_path, "tune", "search", "--format", "json")
+    result = answer.json()
+    assert result["settings"] == {"heads": HEADS}
+    assert (result["difference"], result["interval"], result["worthwhile"]) == (
+        0.1,
+        [0.05, 0.15],
+        True,
+    )
+    after = searched(films_path)
+    assert after[1] != before[1]
+    assert after[2] == before[2]
+    shown = " ".join(qkv("-w", films_path, "info").stdout.split())
+    assert "heads (lexical 0.1, lsa 0.3, contrastive 0.6)" in shown
+    assert "tune search" in qkv("-w", films_path, "builds").stdout
+    reset = qkv("-w", films_path, "tune", "--reset")
+    assert (reset.code, reset.stdout) == (0, "")
+    assert "searches" in reset.stderr
+    assert searched(films_path)[1:] == before[1:]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"interval": (-0.01, 0.15)},
+        {"worse": ["title_beginning"]},
+        {"changed": 5},
+        {"settings": {}, "found": SearchSettings()},
+    ],
+)
+def test_what_is_not_worthwhile_changes_nothing(qkv, films_path, found_for_searches, changes):
+    before = searched(films_path)
+    found_for_searches(**changes)
+    answer = qkv("-w", films_path, "tune", "search")
+    assert "nothing is changed" in " ".join(answer.stdout.split())
+    assert searched(films_path) == before
+
+
+def test_what_to_do_to_go_back_is_said_where_other_settings_are_in_use():
+    tuned = _search_table(search_tuning_of())
+    default = _search_table(search_tuning_of(settings={}, in_use={"heads": HEADS}))
+    assert "tune --reset" in tuned
+    assert "the default settings" in default
+    assert "tune --reset" not in default
+
+
+def test_an_evaluation_by_made_queries_tells_of_tuned_searches(movies, monkeypatch):
+    monkeypatch.setattr(made_kinds, "KINDS", [TitleTypo()])
+    assert "tune search" not in " ".join(movies.evaluate_search().notes)
+    in_use = SearchSettings(families=0.5)
+    monkeypatch.setattr(movies.current_build.models, "search_settings", in_use)
+    assert "tune search" in " ".join(movies.evaluate_search().notes)
+
+
+def test_a_reset_of_both_learns_preferences_again(qkv, films_path):
+    before = searched(films_path)
+    learn_preferences(Workspace(films_path), {"settings": SETTINGS})
+    use_in_search(Workspace(films_path), SearchSettings(heads=HEADS), 0)
+    assert searched(films_path)[1] != before[1]
+    answer = qkv("-w", films_path, "tune", "--reset")
+    assert "recommendations, searches" in answer.stderr
+    assert searched(films_path)[1:] == before[1:]
+
+
+def test_a_workspace_without_a_log_is_reset_too(qkv, things_path, tmp_path):
+    path = shutil.copytree(things_path, tmp_path / "things")
+
+    def found():
+        with Engine(path) as engine:
+            return [(hit.id, hit.score) for hit in engine.search("river")]
+
+    before = found()
+    assert "nothing is changed" in qkv("-w", path, "tune", "--reset").stderr
+    use_in_search(Workspace(path), SearchSettings(heads=HEADS), 0)
+    assert found() != before
+    assert qkv("-w", path, "tune", "--reset").code == 0
+    assert found() == before
+
+
+def test_an_ended_search_for_settings_leaves_no_trace(qkv, films_path, monkeypatch):
+    before = searched(films_path)
+    files = sorted(films_path.rglob("*"))
+
+    def ended(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(search_tuning.Asking, "figures", ended)
+    answer = qkv("-w", films_path, "tune", "search")
+    assert (answer.code, answer.stdout) == (130, "")
+    assert searched(films_path) == before
+    assert sorted(films_path.rglob("*")) == files
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (("tune", "--minutes", 1, "search"), "tune search"),
+        (("tune", "search", "--queries", "queries.tsv"), "--qrels"),
+        (("tune", "search", "--minutes", 0), "minutes"),
+    ],
+)
+def test_wrong_options_are_named(qkv, films_path, arguments, named):
+    Path("queries.tsv").write_text("1\twar\n")
+    answer = qkv("-w", films_path, *arguments)
+    assert answer.code == 2
+    assert named in answer.stderr
+
+
+@pytest.mark.parametrize("columns", [80, 40, 24])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"in_use": {"heads": HEADS, "second_pass": 0.6}},
+        {"worse": ["title_beginning"]},
+        {"interval": (-0.05, 0.15)},
+        {"changed": 5},
+        {"changed": 0, "difference": 0.0, "interval": (0.0, 0.0)},
+        {"settings": {}},
+        {"kinds": {}},
+    ],
+)
+def test_the_conclusion_about_searches_fits_into_the_window(monkeypatch, changes, columns):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    text = _search_table(search_tuning_of(**changes))
+    assert max(map(len, text.split("\n"))) <= columns
+
+
+@pytest.mark.slow
+def test_wrong_weights_are_found_to_be_wrong(qkv, films_path):
+    """People find the first hit of the default weights right, and others are in use."""
+    with Engine(films_path) as engine:
+        titles = engine.catalog.names(range(0, engine.n_items, 2))[1]
+        texts = {f"q{n}": f"{title.split()[-1]} drama" for n, title in enumerate(titles)}
+        right = {name: engine.search(text, k=1, anyway=True)[0].id for name, text in texts.items()}
+    Path("queries.tsv").write_text("".join(f"{name}\t{text}\n" for name, text in texts.items()))
+    Path("qrels.tsv").write_text("".join(f"{name}\t{item}\n" for name, item in right.items()))
+    wrong = SearchSettings(heads={"lexical": 0.1, "lsa": 0.8, "contrastive": 0.1})
+    use_in_search(Workspace(films_path), wrong, 0)
+    judged = ("--queries", "queries.tsv", "--qrels", "qrels.tsv", "--format", "json")
+    before = qkv("-w", films_path, "evaluate", "search", *judged).json()["metrics"]["ndcg@10"]
+    result = qkv("-w", films_path, "tune", "search", *judged).json()
+    assert result["worthwhile"]
+    assert result["in_use"] == wrong.to_dict()
+    assert 0 < result["interval"][0] <= result["difference"] <= result["interval"][1]
+    after = qkv("-w", films_path, "evaluate", "search", *judged).json()["metrics"]["ndcg@10"]
+    assert after > before + 0.05

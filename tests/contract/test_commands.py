@@ -62,7 +62,7 @@ CALLS = {
     "evaluate recommend": ["evaluate", "recommend"],
     "compare": ["compare", "--heads", "lexical", "--queries", "q.tsv"],
     "tune": ["-w", "tuned", "tune", "--trials", "1"],
-    "tune search": ["-w", "tuned", "tune", "search", "--minutes", "0.05"],
+    "tune search": ["tune", "search"],
     "info": ["info", "--verify"],
     "builds": ["-w", "changed", "builds"],
     "rollback": ["-w", "changed", "rollback"],

@@ -12,7 +12,13 @@ import pytest
 import qkvsearch
 from qkvsearch.engine import Engine
 from qkvsearch.errors import DamagedError, DataError, QkvError, WorkspaceError
+from qkvsearch.evaluation.comparison import compared
+from qkvsearch.evaluation.comparison.comparison_page import LEADS
+from qkvsearch.evaluation.comparison.sides import Group, Side
+from qkvsearch.evaluation.made_queries.kinds import make_queries
+from qkvsearch.heads.search_settings import SearchSettings
 from qkvsearch.learn import merge as merging
+from qkvsearch.learn.tuned_search import use_in_search
 from qkvsearch.store import Workspace
 from qkvsearch.store import workspace as workspaces
 from qkvsearch.tables.judgements import read_texts
@@ -228,7 +234,7 @@ def test_reasons_of_other_heads_add_up_to_the_change_of_the_lead(movies, assert_
 def test_what_left_and_joined_the_catalog_is_told(report):
     moves = moves_of(report, "kettle")
     assert moves[3].by == "not in the catalog any more"
-    assert "“Red kettle with a spout” above it is not in the catalog" in moves[2].by
+    assert "“Red kettle with a spout” above it left the catalog" in moves[2].by
     assert moves_of(report, "lamp")[9].by == "new in the catalog"
 
 
@@ -239,11 +245,11 @@ def test_a_new_item_above_is_the_reason_of_a_fall(tmp_path):
         first = engine.snapshot.name
         engine.add(pd.DataFrame([(0, "green tea")], columns=["id", "title"]))
         moves = moves_of(engine.compare(first, queries=["green tea"]), "1")
-        assert moves[1].by == "“green tea” above it is new in the catalog"
+        assert moves[1].by == "“green tea” is new in the catalog, and above it"
         # Now in the other direction.
         back = moves_of(engine.compare(engine.snapshot.name, first, queries=["green tea"]), "1")
         assert back[0].by == "not in the catalog any more"
-        assert back[1].by == "“green tea” above it is not in the catalog any more"
+        assert back[1].by == "“green tea” above it left the catalog"
 
 
 def test_a_column_that_has_the_word_now_is_named(store, names):
@@ -274,15 +280,72 @@ def test_another_reading_of_a_word_and_silence_are_told(tmp_path):
         assert "“guitra” is no longer read as “guitar”" in moves_of(back, "typo")[1].by
 
 
+@pytest.fixture(scope="module")
+def weighed(tmp_path_factory):
+    """A shop whose search weighs its lexical head less since the last build."""
+    path = tmp_path_factory.mktemp("weighed") / "ws"
+    qkvsearch.build(path, pd.DataFrame(ITEMS, columns=["id", "title", "text"]), encoder="corpus")
+    heads = {"lexical": 0.1, "lsa": 0.1, "contrastive": 0.8}
+    use_in_search(Workspace(path), SearchSettings(heads=heads), seed=0)
+    return Engine(path)
+
+
+def test_a_head_that_counts_more_or_less_is_told(weighed):
+    report = weighed.compare(queries=QUERIES)
+    by = {move.by for query in report.queries for move in query.moves}
+    assert any("same word, which counts less now" in text for text in by)
+    assert not any("same word, which counts more now" in text for text in by)
+    back = weighed.compare(report.after.id, report.before.id, queries=QUERIES)
+    by = {move.by for query in back.queries for move in query.moves}
+    assert any("same word, which counts more now" in text for text in by)
+
+
+def test_words_are_named_as_they_were_typed_whatever_they_count(store):
+    """Each word is one group of a head: the head does not name "lamp ×3" beside "lamp"."""
+    answer = Side(store.current_build).answer("lamp^3 kettel tent")
+    assert answer.words == ["lamp", "kettel", "tent"]
+    assert {group.word for group in answer.sums("5")} <= {"lamp", "kettel", "tent", None}
+    assert Group("lexical", "lamp") in answer.sums("5")
+
+
+def test_the_piece_of_a_chinese_query_that_an_item_has_is_named(tmp_path):
+    rows = [
+        (1, "海边的故事", "一个关于大海的故事"),
+        (2, "魔法师的学徒", "他学习如何飞行"),
+        (3, "城市之光", "一位流浪汉爱上卖花姑娘"),
+        (4, "战争与和平", "俄国贵族的生活"),
+        (5, "学校风云", "学校里的故事"),
+    ]
+    columns = ["id", "title", "text"]
+    with qkvsearch.build(
+        tmp_path / "ws", pd.DataFrame(rows, columns=columns), encoder="corpus"
+    ) as engine:
+        first = engine.snapshot.name
+        engine.add(pd.DataFrame([(4, "战争与和平", "他在魔法学校读书")], columns=columns))
+        report = engine.compare(first, queries=["关于魔法学校的电影"], heads="lexical")
+        by = moves_of(report, "1")[4].by
+    assert "“魔法学校” is now found in text" in by
+    assert "电影" not in by.partition("is now found")[0].rpartition("“")[2]
+
+
 # --- queries ---
 
 
-def test_made_queries_are_those_of_the_catalog_before(movies):
-    report = movies.compare(heads="lexical")
-    assert report.asked > 10
-    assert movies.compare(heads="lexical").to_dict() == report.to_dict()
-    other = movies.compare(heads="lexical", random_state=1)
-    assert {query.text for query in other.queries} != {query.text for query in report.queries}
+def test_made_queries_are_those_of_the_catalog_before(store, names):
+    before = store.compare(names[0], names[2], heads="lexical", before_heads="lsa")
+    assert before.asked > 10
+    again = store.compare(names[0], names[2], heads="lexical", before_heads="lsa")
+    assert again.to_dict() == before.to_dict()
+    with store._named_build(names[0]) as build:
+        made = [query.text for query in make_queries(build, 0, compared.PER_KIND)]
+    assert {query.text for query in before.queries} <= {*made}
+    assert before.asked == len(made)
+
+
+def test_another_seed_makes_other_queries(things, monkeypatch):
+    monkeypatch.setattr(compared, "PER_KIND", 2)
+    one, other = (things.compare(heads="lexical", random_state=seed) for seed in (0, 1))
+    assert {query.text for query in one.queries} != {query.text for query in other.queries}
 
 
 def test_a_file_has_a_query_a_line_with_or_without_ids(tmp_path):
@@ -349,9 +412,19 @@ def test_a_damaged_build_says_so(store_path, names, tmp_path):
         assert engine.search("tea")
 
 
-def test_an_unknown_head_is_refused(store):
-    with pytest.raises(QkvError, match="did you mean lexical"):
+def test_an_unknown_head_is_refused_with_the_name_of_its_build(store, names):
+    with pytest.raises(QkvError, match=f"^build {names[2]}.*did you mean lexical"):
         store.compare(queries=QUERIES, heads="lexcial")
+    with pytest.raises(QkvError, match=f"^build {names[0]}.*did you mean lexical"):
+        store.compare(names[0], queries=QUERIES, before_heads="lexcial")
+
+
+def test_all_hits_stayed_only_where_none_left(report):
+    shares = dict.fromkeys(map(str, range(3000)), 1.0) | {"one": 0.9}
+    almost = type(report)(report.before, report.after, shares, [])
+    assert almost.kept < 1
+    assert almost.summary.startswith("99.9% of the hits stayed")
+    assert type(report)(report.before, report.after, {"a": 0.81}, []).summary.startswith("81.0%")
 
 
 # --- the page ---
@@ -375,10 +448,15 @@ def test_a_page_without_changes_says_so(store, names):
     assert "<details" not in page
 
 
+def test_a_page_explains_its_numbers_where_it_has_some(store, names):
+    assert LEADS in store.compare(queries=QUERIES, heads="lexical").to_page()
+    assert LEADS not in store.compare(names[0], queries=["lantern"]).to_page()
+
+
 def test_shares_are_counted_by_tenths(report):
     counts = report.by_share()
     assert sum(counts.values()) == sum(share is not None for share in report.shares.values())
     shares = {"a": 1.0, "b": 0.95, "c": 0.9, "d": 0.85, "e": 0.05, "f": 0.0, "g": None}
     page = type(report)(report.before, report.after, shares, [])
     found = {share: n for share, n in page.by_share().items() if n}
-    assert found == {"all": 1, "90% or more": 2, "80% or more": 1, "less": 2}
+    assert found == {"100%": 1, "90–99%": 2, "80–89%": 1, "0–9%": 2}

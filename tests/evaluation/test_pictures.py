@@ -7,6 +7,7 @@ from itertools import combinations
 import pytest
 
 from qkvsearch.evaluation.groups import GradeGroup
+from qkvsearch.evaluation.made_queries.popularity import FirstByPopularity
 from qkvsearch.evaluation.made_queries.report import KindFigures
 from qkvsearch.evaluation.pictures.made_panels import made_panels
 from qkvsearch.evaluation.pictures.palette import NAMES
@@ -172,9 +173,12 @@ def test_a_group_without_a_figure_leaves_a_gap():
 
 
 def test_made_queries_are_parts_of_their_kind_and_misses_are_counted_by_head():
-    first = KindFigures(10, 0.5, 0.8, 0.2, (0.3, 0.7), 0.6, {"lexical": 3}, [], True)
-    second = KindFigures(4, 0.25, 0.25, 0.75, (0.0, 0.6), 0.25, {"lexical": 1, "lsa": 2}, [], True)
-    outcomes, misses = made_panels({"title_typo": first, "description": second})
+    first = KindFigures(10, 0.5, 0.8, 0.2, (0.3, 0.7), 0.6, {"lexical": 3}, [], True, 0.4)
+    second = KindFigures(
+        4, 0.25, 0.25, 0.75, (0.0, 0.6), 0.25, {"lexical": 1, "lsa": 2}, [], True, 0.5
+    )
+    outcomes, beside, misses = made_panels({"title_typo": first, "description": second})
+    assert [series.values for series in beside.series] == [[0.5, 0.25], [0.4, 0.5]]
     for group in range(2):
         assert sum(series.values[group] for series in outcomes.series) == pytest.approx(1)
     assert outcomes.series[1].values == pytest.approx([0.3, 0])
@@ -184,8 +188,47 @@ def test_made_queries_are_parts_of_their_kind_and_misses_are_counted_by_head():
 
 
 def test_a_search_that_misses_nothing_has_no_panel_of_misses():
-    all_first = KindFigures(10, 1.0, 1.0, 0.0, (0.7, 1.0), 1.0, {}, [], True)
-    assert len([*made_panels({"title_typo": all_first})]) == 1
+    all_first = KindFigures(10, 1.0, 1.0, 0.0, (0.7, 1.0), 1.0, {}, [], True, 1.0)
+    titles = [panel.title for panel in made_panels({"title_typo": all_first})]
+    assert len(titles) == 2
+    assert not any("Misses" in title for title in titles)
+
+
+def test_a_picture_says_which_kinds_compare_heads():
+    blind = KindFigures(10, 1.0, 1.0, 0.0, (0.7, 1.0), 1.0, {}, ["typos"], True, 1.0)
+    seeing = blind._replace(carries=["heads"])
+
+    def note(**kinds):
+        return [*made_panels(kinds)][1].note
+
+    assert "None" in note(title_typo=blind)
+    assert "only these kinds" in note(title_typo=blind, title_beginning=seeing)
+    assert "title beginning" in note(title_typo=blind, title_beginning=seeing)
+    assert note(title_beginning=seeing) == ""
+
+
+def test_searches_by_popularity_are_lines():
+    kind = KindFigures(10, 1.0, 1.0, 0.0, (0.7, 1.0), 1.0, {}, ["heads"], True, 1.0)
+    groups = [
+        FirstByPopularity(0, 4, 5, {"qkvsearch": 0.8, "lexical": 0.6}, (0.4, 1.0)),
+        FirstByPopularity(5, 5, 5, {"qkvsearch": 1.0, "lexical": 0.2}, (0.5, 1.0)),
+    ]
+    panel = [*made_panels({"title_typo": kind}, groups)][2]
+    assert (panel.groups, panel.counts) == (["0–4", "5"], [5, 5])
+    assert [series.values for series in panel.series] == [[0.8, 1.0], [0.6, 0.2]]
+    assert len([*made_panels({"title_typo": kind}, groups[:1])]) == 2, "one group is no line"
+    draw([panel]).canvas.draw()
+
+
+def test_the_numbers_of_an_axis_are_those_of_its_places():
+    """Every 2.5%, and not 2%, 5%, 8%."""
+    values = Series("first", [0.14, 0.045])
+    panel = Panel("Small shares", Shape.BARS, "", ["a", "b"], "share (%)", [values], is_share=True)
+    figure = draw_bare(panel)
+    figure.canvas.draw()
+    axis = figure.axes[0].xaxis
+    for place, label in zip(axis.get_ticklocs(), axis.get_ticklabels(), strict=True):
+        assert float(label.get_text().removesuffix("%")) == pytest.approx(100 * place)
 
 
 # --- the page ---

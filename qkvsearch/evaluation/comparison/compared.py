@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, floor
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -26,8 +26,8 @@ MAX_NAMES = 3
 DISPLAYED_ROWS = 20
 # The fields of a row about an item that rose or fell.
 FIELDS = ("query", "text", "kept", "id", "title", "from", "to", "by")
-# The shares that `by_share` counts.
-SHARES = ("all", "90% or more", *(f"{tenth}0% or more" for tenth in range(8, 0, -1)), "less")
+# The shares that `by_share` counts, without overlap: 100%, 90–99%, and so on.
+SHARES = ("100%", *(f"{tenth}0–{tenth}9%" for tenth in range(9, 0, -1)), "0–9%")
 # What a share may be off.
 ROUNDING = 1e-9
 
@@ -133,8 +133,10 @@ class Comparison:
         >>> Comparison(side, side, {"q1": 1.0, "q2": 0.5}, []).summary
         '75.0% of the hits stayed; 0 of 2 queries changed.'
         """
+        # Rounded down: 100% are all of them.
+        percent = floor(1000 * self.kept + ROUNDING) / 10
         return (
-            f"{self.kept:.1%} of the hits stayed; {self.changed:,} of "
+            f"{percent:.1f}% of the hits stayed; {self.changed:,} of "
             f"{Count(self.asked)} {Count(self.asked):query|queries} changed."
         )
 
@@ -212,8 +214,10 @@ def compare_sides(
     before: Side, after: Side, queries: Mapping[str, str], progress: Progress | None = None
 ) -> Comparison:
     """Ask both sides all queries, and return what differs. Raises `QkvError`, which names the
-    query that cannot be asked.
+    build without a head, or the query that cannot be asked.
     """
+    before.check_heads()
+    after.check_heads()
     shares: dict[str, float | None] = {}
     changed: list[ChangedQuery] = []
     for done, (id_, text) in enumerate(queries.items(), 1):

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 
 FILES = Path(__file__).parent
 TITLE = "What changed in the answers"
+LEADS = (
+    "A number is what a word, or a head for all words, added to the item's lead over the items "
+    "that it passed or that passed it. The lead is its score minus the mean of theirs."
+)
 # So many queries, the most changed ones, are unfolded.
 N_OPEN = 20
 # The width of the longest bar.
@@ -41,8 +45,14 @@ def to_page(comparison: Comparison) -> str:
         sides="\n".join(_side(name, side) for name, side in sides),
         notes="\n".join(f'<p class="quiet">{_text(note)}</p>' for note in comparison.notes),
         kept=_shares(comparison),
+        leads=f'<p class="quiet">{LEADS}</p>' if _has_leads(comparison) else "",
         queries="\n".join(sections) or "<p>All queries have the same hits in the same order.</p>",
     )
+
+
+def _has_leads(comparison: Comparison) -> bool:
+    """Return whether scores are the reason of a move."""
+    return any(move.parts is not None for query in comparison.queries for move in query.moves)
 
 
 def _hash(text: str) -> str:

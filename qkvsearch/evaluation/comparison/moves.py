@@ -4,8 +4,9 @@ An item ranks higher in one answer than in the other because some hits are above
 other. The reason tells what became of these hits. Some left or joined the catalog, or are hits in
 one answer only: then that is the reason. Otherwise it is the scores. The item's lead over the other
 hits is its score minus their mean. A lead is a sum, of what each head adds for each word of the
-query, and so is the change of a lead. The largest part of the change is the reason. What is
-subtracted from all items alike cancels out.
+query, and so is the change of a lead. The largest part of the change is the reason, and it says
+whether its head counts more or less than before. What is subtracted from all items alike cancels
+out.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from qkvsearch._utils.shown_sums import signed
+from qkvsearch._utils.shown_sums import DECIMALS, signed
 from qkvsearch.errors import Count
 from qkvsearch.evaluation.comparison.sides import Answer, Group
 from qkvsearch.heads.dense_head import MEANING
@@ -25,7 +26,11 @@ from qkvsearch.tables.ids import Id
 WORD_SHARE = 0.5
 # A smaller change of a lead may be rounding.
 NEGLIGIBLE = 1e-5
-EQUAL_SCORES = "equal scores: the order of ids decides"
+# Weights of a head that differ by a smaller share of the larger one are the same.
+SAME_WEIGHT = 0.01
+# A value that would be shown as 0 has more decimals, at most so many.
+MAX_DECIMALS = 8
+EQUAL_SCORES = "equal scores, except for rounding"
 
 
 @dataclass(frozen=True)
@@ -96,8 +101,7 @@ RISE = Wording(
     no_word="before, no item had any of the words",
     no_answer="before, nothing in the catalog answered the query",
     none_left="before, no item was left that answered",
-    others_in_catalog="above it is not in the catalog any more|above it are not in the catalog "
-    "any more",
+    others_in_catalog="above it left the catalog|above it left the catalog",
     others_as_hits="above it is no hit any more|above it are no hits any more",
     found="now found in",
 )
@@ -108,8 +112,8 @@ FALL = Wording(
     no_word="now no item has any of the words",
     no_answer="now nothing in the catalog answers the query",
     none_left="now no item is left that answers",
-    others_in_catalog="above it is new in the catalog|above it are new in the catalog",
-    others_as_hits="above it was no hit before|above it were no hits before",
+    others_in_catalog="is new in the catalog, and above it|are new in the catalog, and above it",
+    others_as_hits="was no hit before, and is above it|were no hits before, and are above it",
     found="no longer found in",
 )
 
@@ -194,7 +198,7 @@ class _Pair:
         """Return why the item is ranked in one answer alone, and which word made the difference."""
         for word in self.higher.words:
             if found := self._found(word):
-                return f"{self.wording.average}: “{word}” is {found}"
+                return f"{self.wording.average}: {found}"
         return self.wording.average
 
     def _said_of(self, others: Sequence[str], text: str) -> str:
@@ -216,10 +220,15 @@ class _Pair:
         return f"“{word}” is no longer read as “{before}”"
 
     def _found(self, word: str) -> str:
-        """Return in which columns only one of the two builds finds the item by a word."""
-        columns = self.higher.columns_with(self.item, word)
-        columns -= self.lower.columns_with(self.item, word)
-        return f"{self.wording.found} {', '.join(sorted(columns))}" if columns else ""
+        """Return in which columns only the answer that ranks the item higher finds it by a word, or
+        by the longest piece of the word; empty if in none.
+        """
+        found = self.higher.found(self.item, word) - self.lower.found(self.item, word)
+        if not found:
+            return ""
+        longest = max(sorted(each.word for each in found), key=len)
+        columns = sorted(each.column for each in found if each.word == longest)
+        return f"“{longest}” is {self.wording.found} {', '.join(columns)}"
 
     # --- scores ---
 
@@ -238,7 +247,7 @@ class _Pair:
         else:
             text, value = self._of_word(word, head), of_words[word]
         against = self._named(others)
-        return Reason(f"{text}: {signed(value)} against {against}", parts, others)
+        return Reason(f"{text}: {_shown(value)} against {against}", parts, others)
 
     def _change(self, others: Sequence[str]) -> dict[Group, float]:
         """Return what each group adds to the change of the item's lead over the mean of others."""
@@ -256,16 +265,33 @@ class _Pair:
         what = self._reading(word) or f"“{word}”"
         text = f"{what}, {self._kind(head)}"
         found = self._found(word)
-        return f"{text}, {found}" if found else text
+        return f"{text}; {found}" if found else text
 
     def _kind(self, head: str) -> str:
-        """Return what a head compares, in plain words, and whether only one side asks it."""
+        """Return what a head compares, in plain words, and whether it counts more or less now."""
         kind = KINDS.get(head, MEANING)
         if kind == MEANING:  # there may be several
             kind = f"{kind} by {head}"
         if head not in self.after.heads:
             return f"{kind}, which no longer counts"
-        return kind if head in self.before.heads else f"{kind}, which counts only now"
+        if head not in self.before.heads:
+            return f"{kind}, which counts only now"
+        before, after = (side.weights.get(head, 0.0) for side in (self.before, self.after))
+        if abs(after - before) <= SAME_WEIGHT * max(before, after):
+            return kind
+        return f"{kind}, which counts {'more' if after > before else 'less'} now"
+
+
+def _shown(value: float) -> str:
+    """Return a value with its sign, and with a digit that is not 0.
+
+    >>> _shown(0.25), _shown(-0.00012)
+    ('+0.250', '-0.0001')
+    """
+    decimals = DECIMALS
+    while decimals < MAX_DECIMALS and not float(signed(value, decimals)):
+        decimals += 1
+    return signed(value, decimals)
 
 
 def _by_head(parts: Mapping[Group, float]) -> dict[str, float]:

@@ -12,6 +12,8 @@ from qkvsearch._utils.caching import cached_property
 from qkvsearch._utils.folding import fold
 from qkvsearch._utils.query_lock import query_lock
 from qkvsearch._utils.threads import one_blas_thread
+from qkvsearch.errors import QkvError
+from qkvsearch.heads.token_head import TOKENS
 from qkvsearch.rank.answerable import NOTHING
 from qkvsearch.rank.loaded_build import LoadedBuild
 from qkvsearch.rank.query import Query
@@ -20,6 +22,7 @@ from qkvsearch.rank.ranking import Hit, Ranking
 from qkvsearch.rank.reasons import OVERALL, WordReasons, are_constant
 from qkvsearch.rank.search import search
 from qkvsearch.tables.ids import Ids, id_text
+from qkvsearch.text.analysis import HAS_CJK
 
 # The hits that are compared.
 DEPTH = 10
@@ -31,6 +34,14 @@ class Group(NamedTuple):
     head: str
     # The folded word as it was typed; None where the parts are of no word.
     word: str | None
+
+
+class Found(NamedTuple):
+    """A word of the query that finds an item in a column."""
+
+    # The word as it was typed; in Chinese the piece of it that the column has.
+    word: str
+    column: str
 
 
 # What each group adds to a score.
@@ -48,6 +59,13 @@ class Side:
     def ids(self) -> Ids:
         """The ids of the items, read once."""
         return self.build.catalog.ids("items")
+
+    def check_heads(self) -> None:
+        """Raise `QkvError`, which names the build, if it lacks a head."""
+        try:
+            self.build.texts.requested(self.heads, has_user=False)
+        except QkvError as error:
+            raise QkvError(f"build {self.build.snapshot.name}: {error}") from None
 
     def answer(self, text: str) -> Answer:
         """Return the answer to a query. Raises `QkvError`."""
@@ -97,8 +115,13 @@ class Answer:
 
     @cached_property
     def _typed_of(self) -> dict[str, str]:
-        """What was typed, by the names that reasons have for words that are read as others."""
-        return {fold(change.label): fold(change.typed) for change in self.query.understood.changes}
+        """The folded word that was typed, by the names that reasons have for words that count more
+        or less than others, or are read as others: "film" by "film ×0.3".
+        """
+        labels = self.query.lookup.labels
+        typed_of = {fold(str(label.name)): fold(word) for word, label in labels.items()}
+        changes = self.query.understood.changes
+        return typed_of | {fold(change.label): fold(change.typed) for change in changes}
 
     @property
     def words(self) -> list[str]:
@@ -145,6 +168,19 @@ class Answer:
         head = self.ranking.head
         return set() if head is None else {addend.name for addend in head.addends or [head]}
 
+    @cached_property
+    def weights(self) -> dict[str, float]:
+        """How much each head counts beside the others that took part."""
+        models = self.build.models
+        known = {name: w for name, w in models.search_weights.items() if name in self.heads}
+        total = sum(known.values())
+        if not total:
+            return {}
+        weights = {name: weight / total for name, weight in known.items()}
+        if TOKENS.name in self.heads:
+            weights[TOKENS.name] = models.second_pass * models.search_weights[models.main_head]
+        return weights
+
     def sums(self, item: str) -> Sums:
         """Return what each head adds to an item's score for each word of the query.
 
@@ -179,9 +215,9 @@ class Answer:
         name = self._reasons.word_of(label)
         return None if name == OVERALL else name
 
-    def columns_with(self, item: str, word: str) -> set[str]:
-        """Return the columns in which words find an item, of those that a word of the query is
-        looked up by: the word in any form, a correction, or a synonym.
+    def found(self, item: str, word: str) -> set[Found]:
+        """Return in which columns words find an item, of those that a word of the query is looked
+        up by: the word in any form, a correction, or a synonym.
         """
         terms = {
             expansion.term
@@ -189,10 +225,13 @@ class Answer:
             if self._word(term.text, term.text) == word
             for expansion in term.expansions
         }
+        # Chinese is typed without blanks, and an item may have a piece of what was typed.
+        has_pieces = HAS_CJK(word) is not None
         tokens_of = self.build.models.analyzer.tokens
         columns = self.build.texts.matches_of(self.query, self.row(item))
         return {
-            column
-            for column, words in columns.items()
-            if any(token.term in terms for found in words for token in tokens_of(found))
+            Found(text if has_pieces else word, column)
+            for column, texts in columns.items()
+            for text in texts
+            if any(token.term in terms for token in tokens_of(text))
         }

@@ -2,7 +2,8 @@
 
 A query made of one item is then answered by those that are alike, as people who judge by topic do.
 Each witness flatters the head that looks at the same, words or the static table; that both agree
-favours neither.
+favours neither. Without the table (`Source.table`), words alone tell what is alike. Such queries do
+not compare heads.
 """
 
 from __future__ import annotations
@@ -12,11 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from qkvsearch.evaluation.made_queries.source import Source
-from qkvsearch.evaluation.made_queries.static_table import static_table
 from qkvsearch.scores.topk import top_k
 
-# An item is alike if it is among so many by each witness; by the only one, where the table is not
-# installed, among fewer.
+# An item is alike if it is among so many by each witness; by the only one, where there is no table,
+# among fewer.
 N_ALIKE, N_BY_WORDS_ALONE = 5, 3
 # So many of the nearest by words are compared by meaning.
 N_COMPARED = 30
@@ -30,18 +30,20 @@ class Alike:
 
     source: Source
 
-    def to(self, item: int, text: str) -> tuple[int, ...]:
-        """Return the items that are like an item with this text, in order; the item is not one."""
+    def to(self, item: int, text: str, n: int = N_ALIKE) -> tuple[int, ...]:
+        """Return the items that are like an item with this text, in order; the item is not one.
+
+        n: among how many an item is by each witness.
+        """
         near = self._near_by_words(item, text)
-        table = static_table()
-        if table is None:
+        if self.source.table is None:
             return tuple(sorted(near[:N_BY_WORDS_ALONE].tolist()))
-        texts = ["\n".join(row) for row in self.source.texts(near, self.source.text_columns)]
-        if not texts:
+        if not len(near):
             return ()
-        cosines = self._encode(texts) @ self._encode([text])[0]
-        by_meaning = near[np.argsort(-cosines, kind="stable")[:N_ALIKE]]
-        return tuple(sorted(np.intersect1d(near[:N_ALIKE], by_meaning).tolist()))
+        vectors = self._vectors([item, *near.tolist()])
+        cosines = vectors[1:] @ vectors[0]
+        by_meaning = near[np.argsort(-cosines, kind="stable")[:n]]
+        return tuple(sorted(np.intersect1d(near[:n], by_meaning).tolist()))
 
     def _near_by_words(self, item: int, text: str) -> np.ndarray:
         """Return the items with the most of a text's words by BM25, the nearest first."""
@@ -53,7 +55,13 @@ class Alike:
         by_words[item] = -np.inf
         return np.array([row for row in top_k(by_words, N_COMPARED) if by_words[row] > 0], np.int64)
 
-    def _encode(self, texts: list[str]) -> np.ndarray:
-        table = static_table()
-        assert table is not None
-        return np.asarray(table.encode_many(texts))
+    def _vectors(self, items: list[int]) -> np.ndarray:
+        """Return the vectors of items by the table, (n, d). Each item is encoded once."""
+        known = self.source.vectors_by_table
+        new = [item for item in items if item not in known]
+        if new:
+            table = self.source.table
+            assert table is not None
+            texts = ["\n".join(row) for row in self.source.texts(new, self.source.text_columns)]
+            known.update(zip(new, np.asarray(table.encode_many(texts)), strict=True))
+        return np.stack([known[item] for item in items])

@@ -9,6 +9,7 @@ import numpy as np
 from qkvsearch.evaluation.made_queries.alike import MIN_ITEMS, Alike
 from qkvsearch.evaluation.made_queries.query_kind import HEADS, MadeQuery, QueryKind
 from qkvsearch.evaluation.made_queries.source import Source, sentences
+from qkvsearch.evaluation.made_queries.title_words import as_typed
 
 # A shorter sentence has no topic; nobody types a longer one.
 MIN_WORDS, MAX_WORDS = 8, 40
@@ -18,6 +19,7 @@ class AlikeBySentence(QueryKind):
     name = "alike_by_sentence"
     description = "a sentence of a description, to find items that are alike"
     claim = "sentences find an item like their own"
+    looks_for_one_item = False
 
     def make(self, source: Source, rng: np.random.Generator) -> Iterator[MadeQuery]:
         column = source.description
@@ -36,7 +38,9 @@ class AlikeBySentence(QueryKind):
             sentence = pieces[rng.integers(len(pieces))]
             answers = alike.to(item, "\n".join(texts))
             if answers:
-                yield MadeQuery(self.name, sentence, answers[0], answers, made_of=item)
+                typed = as_typed(sentence)
+                yield MadeQuery(self.name, typed, answers[0], answers, made_of=item)
 
     def carries(self, source: Source) -> frozenset[str]:
-        return frozenset([HEADS]) if source.is_long else frozenset()
+        compares_heads = source.is_long and source.table is not None
+        return frozenset([HEADS]) if compares_heads else frozenset()

@@ -9,6 +9,7 @@ import numpy as np
 from qkvsearch.evaluation.made_queries.alike import MIN_ITEMS, Alike
 from qkvsearch.evaluation.made_queries.query_kind import HEADS, MadeQuery, QueryKind
 from qkvsearch.evaluation.made_queries.source import TITLE, Source
+from qkvsearch.evaluation.made_queries.title_words import as_typed
 
 # A shorter title has no topic.
 MIN_WORDS = 3
@@ -18,6 +19,7 @@ class AlikeByTitle(QueryKind):
     name = "alike_by_title"
     description = "the title of an item, to find those that are alike"
     claim = "titles find an item like their own"
+    looks_for_one_item = False
 
     def make(self, source: Source, rng: np.random.Generator) -> Iterator[MadeQuery]:
         if not source.titles or source.description is None or source.n_items < MIN_ITEMS:
@@ -29,7 +31,9 @@ class AlikeByTitle(QueryKind):
                 continue
             answers = alike.to(item, "\n".join(texts))
             if answers:
-                yield MadeQuery(self.name, title, answers[0], answers, made_of=item)
+                typed = as_typed(title)
+                yield MadeQuery(self.name, typed, answers[0], answers, made_of=item)
 
     def carries(self, source: Source) -> frozenset[str]:
-        return frozenset([HEADS]) if source.is_long else frozenset()
+        compares_heads = source.is_long and source.table is not None
+        return frozenset([HEADS]) if compares_heads else frozenset()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 import numpy as np
@@ -16,9 +15,6 @@ from qkvsearch.text.analysis import HAS_CJK
 MIN_WORDS, MAX_WORDS = 5, 25
 # So many of the telling words are replaced.
 SHARE = 0.5
-# The passages of Chinese and Japanese between two signs, and how many characters they have.
-CLAUSE_END = re.compile("[,;:，、；：。！？“”《》（）()\\s]+")
-MIN_CHARACTERS, MAX_CHARACTERS = 6, 20
 
 
 class Description(QueryKind):
@@ -32,33 +28,21 @@ class Description(QueryKind):
             return
         related = RelatedWords(source)
         for item, (text,) in source.shuffled_texts(rng, [column]):
-            pieces = sentences(text)
+            # Chinese and Japanese are not cut into words here.
+            pieces = [piece for piece in sentences(text) if not HAS_CJK(piece)]
             if not pieces:
                 continue
             sentence = pieces[rng.integers(len(pieces))]
-            if HAS_CJK(sentence):
-                query = meant = _clause(sentence, rng)
-            else:
-                query, meant = _in_other_words(sentence, source, related, rng), sentence
-            if query is None or meant is None:
+            query = _in_other_words(sentence, source, related, rng)
+            if query is None:
                 continue
             # A sentence that many items have asks for none of them.
-            answers = source.with_words(meant)
+            answers = source.with_words(sentence)
             if item in answers and len(answers) <= MAX_ANSWERS:
                 yield MadeQuery(self.name, query, item, answers)
 
     def carries(self, source: Source) -> frozenset[str]:
         return frozenset([SYNONYMS])
-
-
-def _clause(sentence: str, rng: np.random.Generator) -> str | None:
-    """Return a part of a Chinese or Japanese sentence: they are not cut into words here."""
-    clauses = [
-        clause
-        for clause in CLAUSE_END.split(sentence)
-        if MIN_CHARACTERS <= len(clause) <= MAX_CHARACTERS
-    ]
-    return clauses[rng.integers(len(clauses))] if clauses else None
 
 
 def _in_other_words(
@@ -74,10 +58,25 @@ def _in_other_words(
     for place in rng.permutation(telling).tolist():
         if len(others) == n_replaced:
             break
+        if _is_name(sentence, spans[place], source):
+            continue
         other = related.of(tokens[place])
         if other is not None:
             others[place] = other
     if not others or len(others) < n_replaced:
         return None
     words = [others.get(place, sentence[start:end]) for place, (start, end) in enumerate(spans)]
-    return " ".join(words)
+    return " ".join(words).lower()
+
+
+def _is_name(sentence: str, span: tuple[int, int], source: Source) -> bool:
+    """Return whether a word of a sentence is a name or a number, for which no other word stands.
+
+    Names have a capital letter, as all nouns of German and the first word of a sentence.
+    """
+    start, end = span
+    word = sentence[start:end]
+    if not word.isalpha():
+        return True
+    is_capitalized = word[0].isupper() and start > 0
+    return is_capitalized and source.analyzer.language != "german"

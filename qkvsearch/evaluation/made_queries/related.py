@@ -23,6 +23,8 @@ MIN_COSINE = 0.5
 SHORTEST, MIN_ITEMS = 4, 2
 # More words would take seconds. The most frequent ones are taken.
 MAX_WORDS = 20_000
+# So many of the nearest words are compared with a word: most are other forms of it.
+MAX_COMPARED = 2 * MIN_PREFIX * MIN_PREFIX
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,16 @@ class RelatedWords:
         known = [word for word in synonyms if models.lexical_keys.has(self._term(word))]
         if known:
             return known[0]
-        return self._near(token) if len(token.text) >= SHORTEST else None
+        if len(token.text) < SHORTEST:
+            return None
+        if token.text not in self._near_by_word:
+            self._near_by_word[token.text] = self._near(token)
+        return self._near_by_word[token.text]
+
+    @cached_property
+    def _near_by_word(self) -> dict[str, str | None]:
+        """What `_near` returned, by word: most sentences have the same words."""
+        return {}
 
     def _near(self, token: Token) -> str | None:
         """Return the nearest word that is no other form of the word."""
@@ -48,9 +59,9 @@ class RelatedWords:
         table = static_table()
         assert table is not None
         cosines = vectors @ table.encode(token.text).total.astype(vectors.dtype)
-        for row in np.argsort(-cosines)[: 2 * MIN_PREFIX * MIN_PREFIX].tolist():
-            if cosines[row] < MIN_COSINE:
-                return None
+        near = np.flatnonzero(cosines >= MIN_COSINE)
+        nearest = near[np.argsort(-cosines[near], kind="stable")]
+        for row in nearest[:MAX_COMPARED].tolist():
             other = words[row]
             if other[:MIN_PREFIX] != token.text[:MIN_PREFIX] and self._term(other) != token.term:
                 return other

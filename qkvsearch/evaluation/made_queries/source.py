@@ -10,10 +10,12 @@ from itertools import islice
 import numpy as np
 
 from qkvsearch._utils.caching import cached_property
+from qkvsearch.evaluation.made_queries.static_table import LANGUAGES, static_table
 from qkvsearch.rank.loaded_build import LoadedBuild
 from qkvsearch.tables.catalog_columns import StoredColumn
 from qkvsearch.tables.column_types import text_read
 from qkvsearch.text.analysis import Analyzer, Token
+from qkvsearch.text.pretrained.static import StaticEncoder
 from qkvsearch.text.related_words import MAX_MEAN_LENGTH
 
 TITLE = "title"
@@ -23,8 +25,13 @@ MAX_ANSWERS = 10
 MIN_DESCRIPTION = 12
 # So many texts tell how long those of a column are, and so many are read at a time.
 N_SAMPLED, BATCH = 500, 256
-# Where a sentence ends. Chinese and Japanese have no space behind a full stop.
-SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|[\r\n]+")
+# Where a sentence ends. Chinese and Japanese have no space behind a full stop. Some exports write
+# the end of a line as a backslash and a letter.
+SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|(?:[\r\n]|\\[rn])+")
+# The syllables of Japanese, and the share of items with them that tells a Japanese catalog.
+KANA, MIN_JAPANESE = re.compile("[\u3041-\u3096\u30a1-\u30fa]"), 0.2
+# Addresses, and records such as {"name": "x"}, which nobody types into a search.
+NO_PROSE = re.compile(r"https?:|www\.|\S@\S|[{}<>]|\"\s*:")
 
 
 @dataclass(frozen=True)
@@ -48,6 +55,30 @@ class Source:
         Queries of their words then find them whatever the heads are worth.
         """
         return self.build.models.words.mean_length > MAX_MEAN_LENGTH
+
+    @cached_property
+    def is_japanese(self) -> bool:
+        """Whether a good part of the items has Japanese syllables; Chinese texts may quote some."""
+        step = max(1, self.n_items // N_SAMPLED)
+        rows = self.texts(np.arange(0, self.n_items, step), self.text_columns)
+        n_with_kana = sum(bool(KANA.search("".join(row))) for row in rows)
+        return n_with_kana > MIN_JAPANESE * len(rows)
+
+    @property
+    def table(self) -> StaticEncoder | None:
+        """The table of meanings; None where it is not installed, or does not know the catalog's
+        language.
+        """
+        return static_table() if self.is_in_language_of_table else None
+
+    @property
+    def is_in_language_of_table(self) -> bool:
+        return self.analyzer.language in LANGUAGES
+
+    @cached_property
+    def vectors_by_table(self) -> dict[int, np.ndarray]:
+        """The vectors of the items that were compared by a table of meanings, (d,), by row."""
+        return {}
 
     # --- titles ---
 
@@ -91,6 +122,14 @@ class Source:
         """Return the terms of an item's title."""
         return {*self.analyzer.key_terms(self.titles[item])}
 
+    def is_another_title(self, text: str, items: Sequence[int]) -> bool:
+        """Return whether a text has all its words in the title of an item besides these."""
+        return any(item not in items for item in self.titled(text))
+
+    def is_stop_word(self, word: str) -> bool:
+        """Return whether a word says nothing by itself."""
+        return all(token.is_stop_word for token in self.analyzer.tokens(word))
+
     def telling_words(self, text: str) -> list[Token]:
         """Return the words of a text that are neither stop words nor numbers, in order."""
         return [token for token in self.analyzer.meaningful_tokens(text) if not token.is_stop_word]
@@ -115,17 +154,27 @@ class Source:
 
     @cached_property
     def description(self) -> str | None:
-        """The column with the longest texts besides the title; None where all texts are short."""
-        lengths = {name: self._mean_length(name) for name in self.text_columns if name != TITLE}
+        """The column with the longest prose besides the title; None where all texts are short."""
+        lengths = {
+            name: self._mean_length(name)
+            for name in self.text_columns
+            if name != TITLE and self.stored_columns[name].type != "list"
+        }
         if not lengths or max(lengths.values()) < MIN_DESCRIPTION:
             return None
         return max(lengths, key=lengths.__getitem__)
 
     def _mean_length(self, column: str) -> float:
-        """Return the mean number of words of some of a column's texts, blank ones aside."""
+        """Return the mean number of words in the sentences of some of a column's texts, blank ones
+        aside.
+        """
         step = max(1, self.n_items // N_SAMPLED)
         texts = self.texts(np.arange(0, self.n_items, step), [column])
-        lengths = [len(self.analyzer.tokens(text)) for (text,) in texts if text.strip()]
+        lengths = [
+            sum(len(self.analyzer.tokens(piece)) for piece in sentences(text))
+            for (text,) in texts
+            if text.strip()
+        ]
         return float(np.mean(lengths)) if lengths else 0.0
 
     def texts(self, items: Sequence[int] | np.ndarray, columns: Sequence[str]) -> list[list[str]]:
@@ -146,9 +195,12 @@ class Source:
 
 
 def sentences(text: str) -> list[str]:
-    """Return the sentences of a text.
+    """Return the sentences of a text, those with addresses or records aside.
 
     >>> sentences("The sea is deep. Fish swim! 海很深。鱼会游")
     ['The sea is deep.', 'Fish swim!', '海很深。', '鱼会游']
+    >>> sentences('Write to us@sea.org today. [{"name": "Eel"}]')
+    []
     """
-    return [piece.strip() for piece in SENTENCE_END.split(text) if piece.strip()]
+    pieces = map(str.strip, SENTENCE_END.split(text))
+    return [piece for piece in pieces if piece and not NO_PROSE.search(piece)]

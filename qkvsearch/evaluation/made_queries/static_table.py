@@ -5,7 +5,11 @@ from __future__ import annotations
 from functools import cache
 
 from qkvsearch.text.encoders import installed
+from qkvsearch.text.languages import ENGLISH
 from qkvsearch.text.pretrained.static import StaticEncoder
+
+# The languages in which its vectors say what texts are about.
+LANGUAGES = frozenset([ENGLISH])
 
 
 @cache

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from qkvsearch.evaluation.made_queries.query_kind import HEADS
 from qkvsearch.evaluation.made_queries.source import Source
 from qkvsearch.evaluation.made_queries.title_words import Changed, TitleKind
+from qkvsearch.text.analysis import HAS_CJK
 
 # One word of two could be any item's.
-MIN_WORDS = 3
+MIN_WORDS, MIN_TELLING = 3, 2
 
 
 class TitleWordLeftOut(TitleKind):
@@ -23,7 +23,9 @@ class TitleWordLeftOut(TitleKind):
             return None
         del words[rng.integers(len(words))]
         rest = " ".join(words)
+        if len(source.telling_words(rest)) < MIN_TELLING and not HAS_CJK(rest):
+            return None
         return Changed(rest, rest)
 
     def carries(self, source: Source) -> frozenset[str]:
-        return frozenset() if source.is_long else frozenset([HEADS])
+        return frozenset()

@@ -1,10 +1,11 @@
-"""A title with two words swapped."""
+"""A title with two neighbouring words swapped."""
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
-from qkvsearch.evaluation.made_queries.query_kind import HEADS
 from qkvsearch.evaluation.made_queries.source import Source
 from qkvsearch.evaluation.made_queries.title_words import Changed, TitleKind
 
@@ -16,11 +17,14 @@ class TitleWordsSwapped(TitleKind):
 
     def changed(self, title: str, source: Source, rng: np.random.Generator) -> Changed | None:
         words = title.split()
-        if len(words) < 2:
+        is_telling = [bool(source.telling_words(word)) for word in words]
+        # People swap neighbours. "The of Hand God" is nothing that somebody types.
+        places = [place for place, both in enumerate(pairwise(is_telling)) if all(both)]
+        if not places:
             return None
-        first, second = rng.permutation(len(words))[:2].tolist()
-        words[first], words[second] = words[second], words[first]
+        place = places[rng.integers(len(places))]
+        words[place : place + 2] = words[place + 1], words[place]
         return Changed(" ".join(words), title)
 
     def carries(self, source: Source) -> frozenset[str]:
-        return frozenset() if source.is_long else frozenset([HEADS])
+        return frozenset()

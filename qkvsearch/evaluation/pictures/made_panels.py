@@ -3,18 +3,34 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from qkvsearch.evaluation.pictures.panel import Panel, Series, Shape
+from qkvsearch.evaluation.made_queries.query_kind import HEADS
+from qkvsearch.evaluation.pictures.panel import Panel, Series, Shape, span
+from qkvsearch.evaluation.results import OURS
+from qkvsearch.heads.lexical_head import LEXICAL
 
 if TYPE_CHECKING:
+    from qkvsearch.evaluation.made_queries.popularity import FirstByPopularity
     from qkvsearch.evaluation.made_queries.report import KindFigures
 
 
-def made_panels(kinds: Mapping[str, KindFigures]) -> Iterator[Panel]:
-    """Yield the panels of the figures by kind. kinds: by the name of the kind, in order."""
+# Fewer groups show no course.
+MIN_GROUPS = 2
+
+
+def made_panels(
+    kinds: Mapping[str, KindFigures], by_popularity: Sequence[FirstByPopularity] = ()
+) -> Iterator[Panel]:
+    """Yield the panels of the figures by kind and by popularity of the item.
+
+    kinds: by the name of the kind, in order.
+    """
     yield _outcomes(kinds)
+    yield _beside_lexical(kinds)
+    if len(by_popularity) >= MIN_GROUPS:
+        yield _by_popularity(by_popularity)
     found_by = Counter[str]()
     for figures in kinds.values():
         found_by.update(figures.found_by)
@@ -38,6 +54,52 @@ def _outcomes(kinds: Mapping[str, KindFigures]) -> Panel:
         is_share=True,
         counts=[each.queries for each in figures],
         counted="queries",
+    )
+
+
+def _beside_lexical(kinds: Mapping[str, KindFigures]) -> Panel:
+    """Return a panel of how often the item is first, beside the lexical head alone."""
+    figures = list(kinds.values())
+    ours = Series(OURS, [each.first for each in figures], [each.interval for each in figures])
+    lexical = Series(f"{LEXICAL.name} alone", [each.first_by_lexical for each in figures])
+    return Panel(
+        "Right item first, beside the lexical head",
+        Shape.BARS,
+        "kind of query",
+        [name.replace("_", " ") for name in kinds],
+        "queries whose item is first (%)",
+        [ours, lexical],
+        is_share=True,
+        note=_which_compare(kinds),
+    )
+
+
+def _which_compare(kinds: Mapping[str, KindFigures]) -> str:
+    """Return which kinds tell whether one head is better than others; empty if all do."""
+    comparing = [name.replace("_", " ") for name, each in kinds.items() if HEADS in each.carries]
+    if not comparing:
+        return "None of these kinds tells which head is better on a catalog like this one."
+    if len(comparing) == len(kinds):
+        return ""
+    named = ", ".join(comparing)
+    return f"On a catalog like this one, only these kinds tell which head is better: {named}."
+
+
+def _by_popularity(groups: Sequence[FirstByPopularity]) -> Panel:
+    """Return a panel of how often the item is first, by how many users met it."""
+    ours = Series(OURS, [each.first[OURS] for each in groups], [each.interval for each in groups])
+    lexical = Series(f"{LEXICAL.name} alone", [each.first[LEXICAL.name] for each in groups])
+    return Panel(
+        "Right item first, by popularity",
+        Shape.LINES,
+        "users who met the item",
+        [span(each.low, each.high) for each in groups],
+        "queries whose item is first (%)",
+        [ours, lexical],
+        is_share=True,
+        counts=[each.queries for each in groups],
+        counted="queries",
+        note="Queries of the kinds in the mean.",
     )
 
 

@@ -71,3 +71,12 @@ class Panel:
         percent = 100 * value
         # Of a small share one more digit: 2 % and 2.4 % are far apart.
         return f"{percent:.1f}%" if 0 < percent < 9.95 else f"{percent:.0f}%"
+
+
+def span(low: int, high: int) -> str:
+    """Return the label of a group.
+
+    >>> span(3, 3), span(4, 1200)
+    ('3', '4–1,200')
+    """
+    return f"{low:,}" if low == high else f"{low:,}–{high:,}"

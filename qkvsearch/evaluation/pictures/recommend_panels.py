@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from qkvsearch.evaluation.groups import Interval
-from qkvsearch.evaluation.pictures.panel import Panel, Series, Shape
+from qkvsearch.evaluation.pictures.panel import Panel, Series, Shape, span
 
 if TYPE_CHECKING:
     from qkvsearch.evaluation.results import Evaluation
@@ -70,7 +70,7 @@ def _by_history(evaluation: Evaluation, k: int) -> Panel:
         "Quality by length of the user's history",
         Shape.LINES,
         "items in the user's history",
-        [_span(group.low, group.high) for group in groups],
+        [span(group.low, group.high) for group in groups],
         f"nDCG@{k}, mean of the users",
         _series(evaluation, [group.values for group in groups], [g.interval for g in groups]),
         counts=[group.users for group in groups],
@@ -84,7 +84,7 @@ def _by_popularity(evaluation: Evaluation, k: int) -> Panel:
         "Held-out items that are found, by popularity",
         Shape.LINES,
         "users who met the item",
-        [_span(group.low, group.high) for group in groups],
+        [span(group.low, group.high) for group in groups],
         f"held-out items among the first {k} (%)",
         _series(evaluation, [group.values for group in groups], [g.interval for g in groups]),
         is_share=True,
@@ -101,7 +101,7 @@ def _recommended(evaluation: Evaluation) -> Panel:
         "Popularity of what is recommended",
         Shape.LINES,
         "users who met the item",
-        [_span(group.low, group.high) for group in groups],
+        [span(group.low, group.high) for group in groups],
         "share of the recommendations (%)",
         [*series, log],
         is_share=True,
@@ -122,12 +122,3 @@ def _series(
     ranked = [name for name in others if any(name in group for group in values)]
     first = Series(ours, [group.get(ours) for group in values], intervals or ())
     return [first, *(Series(name, [group.get(name) for group in values]) for name in ranked)]
-
-
-def _span(low: int, high: int) -> str:
-    """Return the label of a group.
-
-    >>> _span(3, 3), _span(4, 1200)
-    ('3', '4–1,200')
-    """
-    return f"{low:,}" if low == high else f"{low:,}–{high:,}"

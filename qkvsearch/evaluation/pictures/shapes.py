@@ -210,4 +210,5 @@ def _errors(series: Series) -> tuple[list[float], list[float]] | None:
 def _show_percent(axis: Any) -> None:
     from matplotlib.ticker import PercentFormatter
 
-    axis.set_major_formatter(PercentFormatter(xmax=1, decimals=0))
+    # As many decimals as tell the numbers apart: 2.5% is not 2%.
+    axis.set_major_formatter(PercentFormatter(xmax=1))
