@@ -8,10 +8,11 @@ the latter are queries made of its texts, or its titles.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -31,7 +32,7 @@ from qkvsearch.text.analysis import IS_CJK, Analyzer
 from qkvsearch.text.languages import stop_words
 from qkvsearch.text.text_encoder import TextEncoder
 
-# If a catalog has a larger share of a language's words, that may be the language of the catalog.
+# If a catalog has so large a share of a language's words, that may be the language of the catalog.
 MAX_KNOWN = 0.2
 # The share of sentences on other subjects, the most similar ones, that the catalog may be about.
 MAYBE_RELATED = 0.5
@@ -110,7 +111,8 @@ def calibrate(
         return _measured(keys, texts, empty.values(best(texts)), reader) if texts else []
 
     noise = measured(strange)
-    noise += _farthest(measured(unrelated_texts()["English"]), weights, relative)
+    for texts in other_subjects(keys, reader):
+        noise += _farthest(measured(texts), weights, relative)
     raw = _without_curve(noise, relative)
     if made:
         answered = [
@@ -131,31 +133,48 @@ def calibrate(
     return replace(curve, level=curve.probability(float(np.quantile(negative, NOISE_QUANTILE))))
 
 
+class UnrelatedTexts(NamedTuple):
+    """Texts that few catalogs answer, by language."""
+
+    # Of everyday life, few for each language.
+    sentences: Mapping[str, Sequence[str]]
+    # About subjects so far apart that a catalog is about few of them, for some languages.
+    subjects: Mapping[str, Sequence[str]]
+
+
 @cache
-def unrelated_texts() -> dict[str, list[str]]:
-    """Return sentences of everyday life by language. The English ones are about subjects so far
-    apart that a catalog is about few of them.
-    """
+def unrelated_texts() -> UnrelatedTexts:
+    """Read the texts."""
     path = Path(__file__).with_name("unrelated_texts.json")
-    texts: dict[str, list[str]] = json.loads(path.read_text(encoding="utf-8"))
-    return texts
+    return UnrelatedTexts(**json.loads(path.read_text(encoding="utf-8")))
 
 
 def foreign(keys: TermKeys, analyzer: Analyzer) -> list[str]:
-    """Return sentences in languages other than the catalog's."""
-
-    def known(sentences: Sequence[str]) -> float:
-        """Return the share of words, or characters where there are no spaces, that are in items."""
-        all_terms = {term for sentence in sentences for term in analyzer.key_terms(sentence)}
-        terms = [term for term in all_terms - stop_words() if len(term) == 1 or not IS_CJK(term)]
-        return float(np.mean([keys.n_with(term) > 0 for term in terms]))
-
+    """Return sentences in languages other than the catalog's and English."""
     return [
         sentence
-        for language, sentences in unrelated_texts().items()
-        if language != "English" and known(sentences) < MAX_KNOWN
+        for sentences in unrelated_texts().sentences.values()
+        if not _is_known(sentences, keys, analyzer)
         for sentence in sentences
     ]
+
+
+def other_subjects(keys: TermKeys, analyzer: Analyzer) -> Iterator[Sequence[str]]:
+    """Yield texts about many subjects: in English, and in other languages of the catalog."""
+    unrelated = unrelated_texts()
+    for language, texts in unrelated.subjects.items():
+        sentences = unrelated.sentences.get(language)
+        if sentences is None or _is_known(sentences, keys, analyzer):
+            yield texts
+
+
+def _is_known(sentences: Sequence[str], keys: TermKeys, analyzer: Analyzer) -> bool:
+    """Return whether a catalog may be in the language of sentences: whether its items have more
+    than a few of their words, or characters where there are no spaces.
+    """
+    all_terms = {term for sentence in sentences for term in analyzer.key_terms(sentence)}
+    terms = [term for term in all_terms - stop_words() if len(term) == 1 or not IS_CJK(term)]
+    return float(np.mean([keys.n_with(term) > 0 for term in terms])) >= MAX_KNOWN
 
 
 def shuffled(text: str, rng: np.random.Generator) -> str:
