@@ -200,8 +200,11 @@ def test_made_queries_are_used_where_heads_were_weighed_by_them():
     assert all(one.keys.n_items == 120 for one in made)
     assert all(set(one.best) == set(WEIGHTS) for one in made)
     # As they are, neither standardized nor of the wrong axis.
-    expected = lexical_scores(made[0].keys, made[0].texts, Analyzer()).max(axis=1)
-    np.testing.assert_array_equal(made[0].best["lexical"], expected)
+    scores = lexical_scores(made[0].keys, made[0].texts, Analyzer())
+    found = made[0].best["lexical"]
+    np.testing.assert_array_equal(found.score, scores.max(axis=1))
+    above = (scores.max(axis=1) - scores.mean(axis=1)) / scores.std(axis=1)
+    np.testing.assert_allclose(found.deviations, above, rtol=1e-4)
     keys = keys_of(["\n".join(texts) for texts in zip(*fields, strict=True)])
     vectors = {"lsa": item_keys(encoders["lsa"].encode_many, fields)}
     best = best_scores(keys, encoders, vectors, Analyzer())
@@ -227,6 +230,7 @@ def test_scores_are_the_same_in_blocks(monkeypatch):
     whole = best_scores(keys, encoders, vectors, Analyzer())(texts)
     monkeypatch.setattr(calibration, "MAX_SCORES", 1)
     blocks = best_scores(keys, encoders, vectors, Analyzer())(texts)
-    for head, scores in whole.items():
-        np.testing.assert_allclose(blocks[head], scores, atol=1e-6)
-    assert whole["lexical"][2] == 0
+    for head, best in whole.items():
+        np.testing.assert_allclose(blocks[head].score, best.score, atol=1e-6)
+        np.testing.assert_allclose(blocks[head].deviations, best.deviations, rtol=1e-3, atol=1e-4)
+    assert whole["lexical"].score[2] == 0

@@ -54,9 +54,9 @@ def test_all_of_an_item_is_read_once_more_for_the_second_pass():
 def test_without_what_reads_them_nothing_is_installed(monkeypatch):
     monkeypatch.setattr(fetch, "find", lambda name: "somewhere")
     monkeypatch.setattr(encoders, "find_spec", lambda name: object())
-    assert installed() == ("static", "minilm")
+    assert installed() == ("static", "minilm", "e5")
     monkeypatch.setattr(fetch, "find", lambda name: None if name == "minilm" else "somewhere")
-    assert installed() == ("static",)
+    assert installed() == ("static", "e5")
     monkeypatch.setattr(
         encoders, "find_spec", lambda name: None if name == "tokenizers" else "there"
     )

@@ -21,9 +21,9 @@ from qkvsearch.errors import QkvError, listed_names
 from qkvsearch.text.pretrained.model_files import (
     Tensors,
     TokenizerFile,
-    check_json_size,
     file_of,
     open_tensors,
+    read_json,
 )
 
 CONFIG = "config.json"
@@ -32,6 +32,12 @@ TOKENIZER = "tokenizer.json"
 POOLING = "1_Pooling/config.json"
 LENGTH = "sentence_bert_config.json"
 PROMPTS = "config_sentence_transformers.json"
+MODULES = "modules.json"
+# Other files that weights are published in, and what to say of them.
+OTHER_TENSORS = {
+    "model.safetensors.index.json": "its weights are in several files; save them in one",
+    "pytorch_model.bin": "pytorch_model.bin can run code as it is read; save it as safetensors",
+}
 
 # The families that are read, and how many rows of the table of positions come before that of a
 # text's first token: in RoBERTa, as many as the number of the padding token, and one more.
@@ -39,6 +45,11 @@ BERT, ROBERTA = "bert", ("roberta", "xlm-roberta")
 ROBERTA_PADDING = 1
 # By which names a configuration calls what a query, or a text that is searched, begins with.
 QUERY_PROMPTS, PASSAGE_PROMPTS = ("query",), ("document", "passage", "corpus")
+# How a text's vector is made of its tokens', and how configurations call that.
+MEAN, CLS = "mean", "cls"
+POOLINGS = {"mean_tokens": MEAN, "mean": MEAN, "cls_token": CLS, "cls": CLS}
+# The steps of a sentence encoder that are done here. All vectors have length 1, normalized or not.
+STEPS = ("Transformer", "Pooling", "Normalize")
 # Names of activations in a Hugging Face configuration, and here.
 ACTIVATIONS = {
     "gelu": "gelu",
@@ -77,14 +88,17 @@ NO_PROMPTS = Prompts()
 
 
 class Input(NamedTuple):
-    """What comes before the layers. limit: the maximal number of tokens of a text, [CLS] and [SEP]
-    included.
+    """What comes before the layers, and how a text's vector is made of what they return.
+
+    limit: the maximal number of tokens of a text, [CLS] and [SEP] included. pooling: `MEAN` of all
+    tokens, or `CLS`, the first token's vector.
     """
 
     tokenizer: TokenizerFile
     embedding: TokenEmbedding
     limit: int
     prompts: Prompts
+    pooling: str
 
 
 def read_input(folder: Path) -> Input:
@@ -94,13 +108,14 @@ def read_input(folder: Path) -> Input:
     config = Config(folder, CONFIG)
     config.require("model_type", (BERT, *ROBERTA))
     config.require("position_embedding_type", ("absolute",), default="absolute")
-    _check_pooling(folder)
-    with open_tensors(file_of(folder, TENSORS)) as file:
+    _check_steps(folder)
+    pooling = _pooling(folder)
+    with open_tensors(_tensors_file(folder)) as file:
         embedding = _embedding(config, BertTensors(file))
     limit = _limit(folder, len(embedding.positions.weight))
     tokenizer = TokenizerFile(file_of(folder, TOKENIZER), limit)
     tokenizer.check_ids(len(embedding.words.weight))
-    return Input(tokenizer, embedding, limit, _prompts(folder))
+    return Input(tokenizer, embedding, limit, _prompts(folder), pooling)
 
 
 def read_layers(folder: Path) -> Encoder:
@@ -113,7 +128,8 @@ def read_layers(folder: Path) -> Encoder:
 
 def file_facts(folder: Path) -> str:
     """Return sizes and times of all files of a model, which tell whether it is still the same."""
-    paths = [folder / name for name in (CONFIG, TENSORS, TOKENIZER, POOLING, LENGTH, PROMPTS)]
+    names = (CONFIG, TENSORS, TOKENIZER, POOLING, LENGTH, PROMPTS)
+    paths = [folder / name for name in names]
     stats = [path.stat() if path.exists() else None for path in paths]
     return json.dumps([stat and [stat.st_size, stat.st_mtime_ns] for stat in stats])
 
@@ -122,18 +138,8 @@ class Config:
     """A JSON file of settings, read with errors that name it."""
 
     def __init__(self, folder: Path, name: str) -> None:
-        self.path = path = file_of(folder, name)
-        check_json_size(path)
-        try:
-            self.settings = json.loads(path.read_text(encoding="utf-8"))
-        except RecursionError:
-            raise QkvError(f"{path}: nested too deeply") from None
-        except OSError as error:
-            raise QkvError(f"{path}: cannot read: {error.strerror or error}") from None
-        except ValueError as error:
-            raise QkvError(f"{path}: not JSON: {error}") from None
-        if not isinstance(self.settings, dict):
-            raise QkvError(f"{path}: not a JSON object")
+        self.path = file_of(folder, name)
+        self.settings = read_json(self.path, dict)
 
     def require(self, name: str, known: Sequence[str], default: str | None = None) -> None:
         value = self.settings.get(name, default)
@@ -233,19 +239,44 @@ def _layer(config: Config, tensors: BertTensors, i: int) -> EncoderLayer:
     )
 
 
-def _check_pooling(folder: Path) -> None:
-    """Raise `QkvError` unless a text's vector is the mean of its tokens': reasons need a sum."""
-    path = folder / POOLING
-    if path.exists():
-        settings = Config(folder, POOLING).settings
-        chosen = [
-            name.removeprefix("pooling_mode_")
-            for name, is_on in settings.items()
-            if name.startswith("pooling_mode_") and is_on is True
-        ]
-        chosen += [settings["pooling_mode"]] if "pooling_mode" in settings else []
-        if chosen not in (["mean_tokens"], ["mean"]):
-            raise QkvError(f"{path}: pools by {chosen}; only the mean of all tokens can be read")
+def _tensors_file(folder: Path) -> Path:
+    """Return the file of weights. Raises `QkvError` that says what to do with another kind."""
+    if not (folder / TENSORS).exists():
+        for name, why in OTHER_TENSORS.items():
+            if (folder / name).exists():
+                raise QkvError(f"{folder}: no {TENSORS}: {why}")
+    return file_of(folder, TENSORS)
+
+
+def _check_steps(folder: Path) -> None:
+    """Raise `QkvError` for a sentence encoder with a step that is not read, such as `Dense`."""
+    if not (folder / MODULES).exists():
+        return
+    path = file_of(folder, MODULES)
+    for step in read_json(path, list):
+        # As in "sentence_transformers.models.Pooling".
+        name = str(step.get("type")).rpartition(".")[2] if isinstance(step, dict) else repr(step)
+        if name not in STEPS:
+            raise QkvError(f"{path}: has the step {name}; what can be read is {', '.join(STEPS)}")
+
+
+def _pooling(folder: Path) -> str:
+    """Return how a text's vector is made: the mean of all tokens unless the folder says else."""
+    if not (folder / POOLING).exists():
+        return MEAN
+    config = Config(folder, POOLING)
+    settings = config.settings
+    chosen = [
+        name.removeprefix("pooling_mode_")
+        for name, is_on in settings.items()
+        if name.startswith("pooling_mode_") and is_on is True
+    ]
+    chosen += [settings["pooling_mode"]] if "pooling_mode" in settings else []
+    if len(chosen) != 1 or not isinstance(chosen[0], str) or chosen[0] not in POOLINGS:
+        raise QkvError(f"{config.path}: pools by {chosen}; what can be read is mean or cls")
+    if settings.get("include_prompt") is False:
+        raise QkvError(f"{config.path}: include_prompt is false, which cannot be read")
+    return POOLINGS[chosen[0]]
 
 
 def _limit(folder: Path, n_positions: int) -> int:
@@ -265,8 +296,10 @@ def _prompts(folder: Path) -> Prompts:
     named = config.settings.get("prompts") or {}
     if not isinstance(named, dict) or not all(isinstance(text, str) for text in named.values()):
         raise QkvError(f"{config.path}: prompts are not texts by name")
+    # The prompt of all texts whose kind has none of its own.
+    default = named.get(config.settings.get("default_prompt_name"), "")
     query, passage = (
-        next((named[name] for name in names if name in named), "")
+        next((named[name] for name in names if name in named), default)
         for names in (QUERY_PROMPTS, PASSAGE_PROMPTS)
     )
     return Prompts(query, passage)

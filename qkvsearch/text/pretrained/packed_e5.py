@@ -11,6 +11,8 @@ Regularization", section 3.2 (unigram language model).
 from __future__ import annotations
 
 import json
+import math
+import shutil
 import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -28,8 +30,10 @@ from qkvsearch.text.pretrained.bert import (
     PROMPTS,
     TENSORS,
     TOKENIZER,
+    Config,
+    read_input,
 )
-from qkvsearch.text.pretrained.model_files import ENCODERS
+from qkvsearch.text.pretrained.model_files import ENCODERS, file_of
 
 MAGIC, VERSION = b"E5S1", 1
 # So many weights share a scale. A block is the scale, float16, and two weights a byte.
@@ -37,10 +41,13 @@ BLOCK = 32
 BLOCK_TYPE = np.dtype([("scale", "<f2"), ("pairs", "u1", BLOCK // 2)])
 # The weight 0 as four bits.
 ZERO = 8
+# The published model: layers and dimensions, subwords, and the most tokens of a text.
+PUBLISHED_SHAPE, PUBLISHED_WORDS, LIMIT = (12, 384), 250_037, 512
 # So many blocks are unpacked at a time: 16 MB of float32.
 BLOCKS_AT_ONCE = 1 << 17
-# Types of tensors.
+# Types of tensors: how they are stored, and how many numbers a value of that has.
 FLOAT32, FOUR_BITS = 0, 1
+TYPES = {FLOAT32: (np.dtype("<f4"), 1), FOUR_BITS: (BLOCK_TYPE, BLOCK)}
 
 # Where the tensors of a layer belong in a BERT, and which of them are matrices (out, in).
 LAYER_MATRICES = {
@@ -112,7 +119,8 @@ class PackedModel:
         if cursor.value("i") != BLOCK:
             raise QkvError(f"{path}: its blocks do not have {BLOCK} weights")
         pieces = _read_pieces(cursor)
-        # The map by which characters are normalized: NFKC, as the tokenizer has it by itself.
+        # The map by which characters are normalized: Nmt and NFKC, which `tokenizers` has. It
+        # differs in "～" alone, and has characters one by one, without composing accents.
         _, n_bytes = cursor.values("iI")
         cursor.take(n_bytes)
         return cls(path, content, shape, epsilon, pieces, _read_entries(cursor))
@@ -146,13 +154,14 @@ class PackedModel:
         if name not in self.entries:
             raise QkvError(f"{self.path}: no tensor {name!r}")
         entry = self.entries[name]
-        stored = self.content[entry.start : entry.start + entry.n_bytes]
-        if entry.kind == FLOAT32:
-            values = stored.view("<f4").astype(np.float16)
-        elif entry.kind == FOUR_BITS:
-            values = unpacked(stored.view(BLOCK_TYPE))
-        else:
+        if entry.kind not in TYPES:
             raise QkvError(f"{self.path}: {name} has the unknown type {entry.kind}")
+        stored = self.content[entry.start : entry.start + entry.n_bytes]
+        dtype, n_per_value = TYPES[entry.kind]
+        if min(shape) < 1 or entry.n_bytes * n_per_value != math.prod(shape) * dtype.itemsize:
+            raise QkvError(f"{self.path}: {name} does not have {shape} numbers")
+        values = stored.view(dtype)
+        values = unpacked(values) if entry.kind == FOUR_BITS else values.astype(np.float16)
         return values.reshape(shape)
 
 
@@ -197,17 +206,39 @@ def write_folder(model: PackedModel, folder: Path) -> None:
         "layer_norm_eps": float(np.float32(model.epsilon)),
         "pad_token_id": model.pieces.special["pad"],
     }
-    settings = {
-        CONFIG: config,
-        POOLING: {"word_embedding_dimension": shape.d, "pooling_mode_mean_tokens": True},
-        LENGTH: {"max_seq_length": shape.n_positions},
-        PROMPTS: {"prompts": {"query": "query: ", "document": "passage: "}},
-    }
-    for name, content in settings.items():
-        (folder / name).write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+    _write_settings(folder, {CONFIG: config, **_use(shape.d, shape.n_positions)})
     _tokenizer(model.pieces).save(str(folder / TOKENIZER), pretty=False)
     # `save_file` would make a file that nobody else may read.
     (folder / TENSORS).write_bytes(save(dict(model.tensors())))
+
+
+def copy_folder(source: Path, folder: Path) -> None:
+    """Copy the files of the model as its authors publish them, and write how it is used, which they
+    say in words. Raises `QkvError` for another model.
+    """
+    config = Config(source, CONFIG)
+    shape = (config.number("num_hidden_layers"), config.number("hidden_size"))
+    if shape != PUBLISHED_SHAPE or config.number("vocab_size") != PUBLISHED_WORDS:
+        raise QkvError(f"{source}: not multilingual-e5-small; build --encoder takes other models")
+    read_input(source)  # a damaged file is named here
+    (folder / POOLING).parent.mkdir(parents=True, exist_ok=True)
+    for name in (CONFIG, TOKENIZER, TENSORS):
+        shutil.copyfile(file_of(source, name), folder / name)
+    _write_settings(folder, _use(config.number("hidden_size"), LIMIT))
+
+
+def _use(d: int, limit: int) -> dict[str, Any]:
+    """Return the files that say how the model is used, by name: as it was trained."""
+    return {
+        POOLING: {"word_embedding_dimension": d, "pooling_mode_mean_tokens": True},
+        LENGTH: {"max_seq_length": limit},
+        PROMPTS: {"prompts": {"query": "query: ", "document": "passage: "}},
+    }
+
+
+def _write_settings(folder: Path, files: Mapping[str, Any]) -> None:
+    for name, content in files.items():
+        (folder / name).write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
 
 
 def _tokenizer(pieces: Pieces) -> Any:

@@ -205,6 +205,8 @@ def behind_prompt(encoding: Any, prompt: str) -> Any:
 
     They are all called like the prompt, in brackets.
     """
+    if not prompt:
+        return encoding
     is_special, tokens = [], []
     for token, (_, end), is_added in zip(
         encoding.tokens, encoding.offsets, encoding.special_tokens_mask, strict=True

@@ -23,6 +23,8 @@ from qkvsearch.text.encoded_text import EncodedText, check_length, mask_of
 from qkvsearch.text.labelled import PADDING, LabelledVectors, quantize_int8, unit_rows
 from qkvsearch.text.pretrained import encoding_cache
 from qkvsearch.text.pretrained.bert import (
+    CLS,
+    MEAN,
     NO_PROMPTS,
     Prompts,
     TokenEmbedding,
@@ -70,12 +72,13 @@ NOTHING = SimpleNamespace(ids=[], tokens=[], offsets=[], special_tokens_mask=[],
 
 @dataclass(frozen=True, eq=False)
 class TransformerEncoder(TextEncoder):
-    """A `TextEncoder`: the mean of a text's contextual token vectors, scaled to length 1.
+    """A `TextEncoder`: the mean of a text's contextual token vectors, scaled to length 1; or the
+    vector of its first token, [CLS], where the model was trained so.
 
     tokenizer: a `tokenizers.Tokenizer` that cuts at `limit`. embedding: the input of the first
     layer. limit: the maximal number of tokens of a text, special ones included. folder: where the
-    layers are. prompts: what queries and items begin with; its pieces are special tokens. fast: the
-    same layers run by onnxruntime, or None to run them here.
+    layers are. prompts: what queries and items begin with; its pieces are special tokens. pooling:
+    `MEAN` or `CLS`. fast: the same layers run by onnxruntime, or None to run them here.
     Devlin et al. 2019 (BERT); mean pooling: Reimers and Gurevych 2019 (Sentence-BERT), section 3.
 
     A text without a visible character has no vectors; other libraries return the mean of [CLS] and
@@ -91,6 +94,7 @@ class TransformerEncoder(TextEncoder):
     limit: int
     folder: Path
     prompts: Prompts = NO_PROMPTS
+    pooling: str = MEAN
     fast: OnnxLayers | None = None
 
     kind: ClassVar[str] = "a transformer"
@@ -103,14 +107,14 @@ class TransformerEncoder(TextEncoder):
     @classmethod
     def from_folder(cls, path: str | Path) -> TransformerEncoder:
         """Read a Hugging Face folder: config.json, model.safetensors, tokenizer.json and, where
-        there are any, 1_Pooling/config.json, sentence_bert_config.json and
+        there are any, modules.json, 1_Pooling/config.json, sentence_bert_config.json and
         config_sentence_transformers.json.
 
         Raises `QkvError` that names the file that is missing, damaged or of another kind.
         """
         folder = Path(path)
-        tokenizer, embedding, limit, prompts = read_input(folder)
-        encoder = cls(tokenizer, embedding, limit, folder, prompts)
+        tokenizer, embedding, limit, prompts, pooling = read_input(folder)
+        encoder = cls(tokenizer, embedding, limit, folder, prompts, pooling)
         if runtime() == ONNX:
             layers = stored_layers(folder) or encoder._make_fast()
             if layers.cosine >= MIN_COSINE:
@@ -146,6 +150,9 @@ class TransformerEncoder(TextEncoder):
         """Return one labelled vector for each word and special token, the sum of its pieces' final
         vectors, scaled so that they add up to length 1; one contextual vector for each word in
         reading order, the mean of its pieces'; and the number of words beyond the limit.
+
+        With `CLS` the first token alone has a vector above 0: what it read of each word is not a
+        sum.
         """
         return self._read(text, self.prompts.query)
 
@@ -160,7 +167,11 @@ class TransformerEncoder(TextEncoder):
             x = self.embedding(ids)
             vectors = encode_one(self.encoder, x) if self.fast is None else self.fast.one(x)
         _check_finite(vectors)
-        shares = vectors / np.linalg.norm(vectors.sum(axis=0))
+        pooled = vectors
+        if self.pooling == CLS:
+            pooled = np.zeros_like(vectors)
+            pooled[:1] = vectors[:1]
+        shares = pooled / np.linalg.norm(pooled.sum(axis=0))
         words, owners = words_of(text, encoding)
         labels, parts = with_tokens(encoding.tokens, words, owners)
         unread = [word for word in words_beyond(text, encoding) if any(map(str.isalnum, word))]
@@ -235,13 +246,13 @@ class TransformerEncoder(TextEncoder):
             ids.append(np.array(encoding.ids, dtype=np.int32))
             is_cut.append(bool(encoding.overflowing))
             if longest:
-                labels, owners = words_of(text, encoding)
+                labels, owners = words_of(text, behind_prompt(encoding, prompt))
                 words.append((owners, len(labels)))
         embeddings = np.zeros((len(texts), self.n_components), np.float32)
         tokens = [np.zeros((0, self.n_components), dtype=np.int8)] * len(texts)
 
         def take(chunk: Chunk, x: np.ndarray) -> None:
-            embeddings[chunk.members] = _means(chunk, x)
+            embeddings[chunk.members] = _pooled(chunk, x, self.pooling)
             if longest:
                 for i, vectors in chunk.sequences(x):
                     owners, n_words = words[i]
@@ -307,22 +318,18 @@ class TransformerEncoder(TextEncoder):
     def _encoding(self, text: str, prompt: str = "") -> tuple[str, Any]:
         """Return the text behind the prompt, with valid characters only, and its encoding."""
         encode = self.tokenizer.encode
-        return next(self._encodings([text], lambda texts: [encode(texts[0])], prompt))
+        [(text, encoding)] = self._encodings([text], lambda texts: [encode(texts[0])], prompt)
+        return text, behind_prompt(encoding, prompt)
 
     def _encodings(
         self, texts: Sequence[str], encode: Callable[[list[str]], list[Any]], prompt: str = ""
     ) -> Iterator[tuple[str, Any]]:
         """Yield each text behind the prompt, with valid characters only, and its encoding."""
-        n_added: int = self.tokenizer.num_special_tokens_to_add(False)
-        valid = [whole(text) for text in texts]
-        prompted = [prompt + text for text in valid]
-        for text, whole_text, encoding in zip(valid, prompted, encode(prompted), strict=True):
-            if is_blank(text) or len(encoding.ids) <= n_added:
-                yield text, NOTHING
-            elif prompt:
-                yield whole_text, behind_prompt(encoding, prompt)
-            else:
-                yield text, encoding
+        without_text = self.tokenizer.encode(prompt).ids
+        prompted = [prompt + whole(text) for text in texts]
+        for text, given, encoding in zip(prompted, texts, encode(prompted), strict=True):
+            is_read = not is_blank(given) and encoding.ids != without_text
+            yield text, encoding if is_read else NOTHING
 
 
 def _steps(texts: Sequence[str]) -> Iterator[list[str]]:
@@ -345,9 +352,13 @@ def _check_finite(vectors: np.ndarray) -> None:
         raise QkvError("the model makes numbers of a text that are not finite: it is damaged")
 
 
-def _means(chunk: Chunk, x: np.ndarray) -> np.ndarray:
-    """Return the mean of each sequence's vectors, scaled to length 1: (n_sequences, d)."""
-    return unit_rows(np.concatenate([group.mean(axis=1) for group in chunk.groups_of(x)]))
+def _pooled(chunk: Chunk, x: np.ndarray, pooling: str) -> np.ndarray:
+    """Return the mean or the first of each sequence's vectors, scaled to length 1: (n_sequences,
+    d).
+    """
+    groups = chunk.groups_of(x)
+    rows = [group[:, 0] if pooling == CLS else group.mean(axis=1) for group in groups]
+    return unit_rows(np.concatenate(rows))
 
 
 def _word_means(vectors: np.ndarray, owners: np.ndarray, n_words: int) -> np.ndarray:
