@@ -179,7 +179,7 @@ def test_queries_and_items_are_read_behind_their_prompts(encoder):
     item = encoder.encode_many(["deep sea"])[0]
     np.testing.assert_allclose(encoder.encode_item("deep sea").total, item, atol=1e-5)
     assert item @ expected < 0.999
-    assert list(read.parts.labels) == ["<s>", "[query:]", "deep", "sea", "</s>"]
+    assert list(read.parts.labels) == ["<s>", "[PROMPT]", "[PROMPT]", "deep", "sea", "</s>"]
     assert read.tokens.labels == ["deep", "sea"]
 
 

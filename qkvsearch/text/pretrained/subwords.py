@@ -23,6 +23,8 @@ NO_WORD = -1
 MAX_PIECES = 4
 # The special token that stands for padding, in BERT and in RoBERTa.
 PAD_TOKENS = ("[PAD]", "<pad>")
+# What the pieces of a prompt are called.
+PROMPT_TOKEN = "[PROMPT]"
 # How WordPiece marks a piece that continues the word before it, and how SentencePiece marks one
 # that does not.
 CONTINUES, BEGINS = "##", "▁"
@@ -203,7 +205,7 @@ def continues(token: str, before: str, has_begins: bool) -> bool:
 def behind_prompt(encoding: Any, prompt: str) -> Any:
     """Return the encoding of a text that begins with a prompt, whose pieces are special tokens.
 
-    They are all called like the prompt, in brackets.
+    They are all called "[PROMPT]".
     """
     if not prompt:
         return encoding
@@ -212,7 +214,7 @@ def behind_prompt(encoding: Any, prompt: str) -> Any:
         encoding.tokens, encoding.offsets, encoding.special_tokens_mask, strict=True
     ):
         is_of_prompt = not is_added and end <= len(prompt)
-        tokens.append(f"[{prompt.strip()}]" if is_of_prompt else token)
+        tokens.append(PROMPT_TOKEN if is_of_prompt else token)
         is_special.append(bool(is_added) or is_of_prompt)
     return SimpleNamespace(
         ids=encoding.ids,
