@@ -66,6 +66,7 @@ CLAIMS = (
     Section("match_grades", "What the grade of a hit is worth"),
     Section("made_queries", "Made queries beside people's judgements"),
     Section("typed_texts", "Queries typed in other ways"),
+    Section("languages", "Meaning in many languages"),
     Section("regret_of_fusion", "All heads together, and each alone"),
     Section("tuned_search", "Tuning searches"),
     Section("lexical_speed", "BM25 on 100,000 texts"),

@@ -1,0 +1,130 @@
+"""Meaning in many languages: XQuAD's questions on its paragraphs, by words, by meaning and by both.
+
+XQuAD (Artetxe et al. 2020) has the same 240 paragraphs of Wikipedia and 1,190 questions on them in
+several languages, translated by people. An item is a paragraph, and the one that a question was
+asked of is right. Every second question is asked, every fourth in another language than the
+paragraphs'. Nothing is chosen on them. Searches are as `search` answers by default: a question that
+it takes for one without an answer has no hits and counts 0.
+
+QKVSEARCH_DATA=data python benchmarks --only languages    (some minutes)
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+import pandas as pd
+
+import qkvsearch as qkv
+from benchmarks.support.public_data import JudgedTexts, data_folder
+from benchmarks.support.quality import ask, mean_over
+from benchmarks.support.results import Row
+from benchmarks.support.script import main
+from qkvsearch.evaluation.metrics import reciprocal_rank
+from qkvsearch.text.pretrained.fetch import find
+
+K = 10
+# Languages whose file there may be; those without one are left out.
+LANGUAGES = {
+    "en": "English",
+    "zh": "Chinese",
+    "de": "German",
+    "ar": "Arabic",
+    "el": "Greek",
+    "es": "Spanish",
+    "hi": "Hindi",
+    "ro": "Romanian",
+    "ru": "Russian",
+    "th": "Thai",
+    "tr": "Turkish",
+    "vi": "Vietnamese",
+}
+# Questions in these languages on paragraphs in English.
+ASKED_ACROSS = ("zh", "de", "ar")
+
+
+class System(NamedTuple):
+    """A build's encoder, the heads that search, and whether all questions get hits."""
+
+    name: str
+    encoder: str
+    heads: Sequence[str] | None = None
+    anyway: bool = False
+
+
+SYSTEMS = (
+    System("words alone", "corpus", ["lexical"]),
+    System("corpus, as built", "corpus"),
+    System("static, as built", "static"),
+    System("e5 alone", "e5", ["e5"]),
+    System("e5, as built", "e5"),
+)
+ACROSS = (System("e5, as built", "e5"), System("e5, as built, `--anyway`", "e5", anyway=True))
+
+
+def path_of(language: str) -> Path:
+    return data_folder() / "xquad" / f"{language}.json"
+
+
+def xquad(language: str, step: int) -> JudgedTexts:
+    """The paragraphs, and every `step`-th question."""
+    paragraphs: dict[str, str] = {}
+    asked: list[tuple[str, str, str]] = []
+    for i, article in enumerate(json.loads(path_of(language).read_text("utf-8"))["data"]):
+        for j, paragraph in enumerate(article["paragraphs"]):
+            item = f"{i}-{j}"
+            paragraphs[item] = paragraph["context"]
+            asked += [(qa["id"], qa["question"], item) for qa in paragraph["qas"]]
+    table = pd.DataFrame({"id": list(paragraphs), "body": list(paragraphs.values())})
+    kept = asked[::step]
+    queries = {id_: " ".join(question.split()) for id_, question, _ in kept}
+    return JudgedTexts(table, ("body",), queries, {id_: {item: 1} for id_, _, item in kept})
+
+
+def compared(
+    task: str, items: pd.DataFrame, asked: JudgedTexts, systems: Sequence[System]
+) -> Iterator[Row]:
+    """Yield MRR@10 of each system, and for how many questions it finds nothing."""
+    texts = list(asked.queries.values())
+    judge = mean_over(reciprocal_rank, K, asked.queries, asked.judgements)
+    columns = qkv.Columns(id="id", text=asked.text)
+    with TemporaryDirectory() as folder:
+        for encoder in dict.fromkeys(system.encoder for system in systems):
+            if encoder != "corpus" and find(encoder) is None:
+                continue
+            path = Path(folder, encoder)
+            with qkv.build(path, items=items, columns=columns, encoder=encoder) as engine:
+                for system in (one for one in systems if one.encoder == encoder):
+                    found = ask(engine, system.heads, K, texts, anyway=system.anyway)
+                    silent = sum(not hits for hits in found) / len(found)
+                    yield Row(task, system.name, f"MRR@{K}", judge([found]))
+                    yield Row(task, system.name, "without hits", silent)
+
+
+def alone(language: str) -> list[Row]:
+    """Questions and paragraphs in one language."""
+    if not path_of(language).exists():
+        return []
+    data = xquad(language, step=2)
+    return list(compared(LANGUAGES[language], data.items, data, SYSTEMS))
+
+
+def across(language: str) -> list[Row]:
+    """Questions in a language on paragraphs in English."""
+    if not (path_of(language).exists() and path_of("en").exists()):
+        return []
+    items = xquad("en", step=2).items
+    task = f"Questions in {LANGUAGES[language]}, paragraphs in English"
+    return list(compared(task, items, xquad(language, step=4), ACROSS))
+
+
+PARTS = {language: partial(alone, language) for language in LANGUAGES}
+PARTS |= {f"{language}-en": partial(across, language) for language in ASKED_ACROSS}
+
+if __name__ == "__main__":
+    main(__file__, PARTS)
