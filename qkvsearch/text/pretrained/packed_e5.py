@@ -189,7 +189,6 @@ def write_folder(model: PackedModel, folder: Path) -> None:
     """Write a model as the folder of a sentence encoder. Raises `QkvError` without the libraries
     that the extra `encoders` has.
     """
-    need("tokenizers", *ENCODERS)
     save = need("safetensors.numpy", *ENCODERS).save
     (folder / POOLING).parent.mkdir(parents=True, exist_ok=True)
     shape = model.shape
