@@ -12,7 +12,9 @@ QKVSEARCH_DATA=data python benchmarks --only languages    (some minutes)
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -21,14 +23,18 @@ from typing import NamedTuple
 import pandas as pd
 
 import qkvsearch as qkv
-from benchmarks.support.public_data import JudgedTexts, data_folder
+from benchmarks.support.public_data import JudgedTexts, data_folder, ted
 from benchmarks.support.quality import ask, mean_over
 from benchmarks.support.results import Row
 from benchmarks.support.script import main
+from benchmarks.support.timing import System, compare, timed, with_times
 from qkvsearch.evaluation.metrics import reciprocal_rank
 from qkvsearch.text.pretrained.fetch import find
 
 K = 10
+# What is timed: so many titles, and queries a turn.
+N_TITLES, N_TIMED, TURNS = 1000, 20, 15
+MAX_CACHE = "QKVSEARCH_MAX_CACHE"
 # Languages whose file there may be; those without one are left out.
 LANGUAGES = {
     "en": "English",
@@ -48,7 +54,7 @@ LANGUAGES = {
 ASKED_ACROSS = ("zh", "de", "ar")
 
 
-class System(NamedTuple):
+class Search(NamedTuple):
     """A build's encoder, the heads that search, and whether all questions get hits."""
 
     name: str
@@ -57,14 +63,14 @@ class System(NamedTuple):
     anyway: bool = False
 
 
-SYSTEMS = (
-    System("words alone", "corpus", ["lexical"]),
-    System("corpus, as built", "corpus"),
-    System("static, as built", "static"),
-    System("e5 alone", "e5", ["e5"]),
-    System("e5, as built", "e5"),
+SEARCHES = (
+    Search("words alone", "corpus", ["lexical"]),
+    Search("corpus, as built", "corpus"),
+    Search("static, as built", "static"),
+    Search("e5 alone", "e5", ["e5"]),
+    Search("e5, as built", "e5"),
 )
-ACROSS = (System("e5, as built", "e5"), System("e5, as built, `--anyway`", "e5", anyway=True))
+ACROSS = (Search("e5, as built", "e5"), Search("e5, as built, `--anyway`", "e5", anyway=True))
 
 
 def path_of(language: str) -> Path:
@@ -87,7 +93,7 @@ def xquad(language: str, step: int) -> JudgedTexts:
 
 
 def compared(
-    task: str, items: pd.DataFrame, asked: JudgedTexts, systems: Sequence[System]
+    task: str, items: pd.DataFrame, asked: JudgedTexts, systems: Sequence[Search]
 ) -> Iterator[Row]:
     """Yield MRR@10 of each system, and for how many questions it finds nothing."""
     texts = list(asked.queries.values())
@@ -111,7 +117,7 @@ def alone(language: str) -> list[Row]:
     if not path_of(language).exists():
         return []
     data = xquad(language, step=2)
-    return list(compared(LANGUAGES[language], data.items, data, SYSTEMS))
+    return list(compared(LANGUAGES[language], data.items, data, SEARCHES))
 
 
 def across(language: str) -> list[Row]:
@@ -123,8 +129,45 @@ def across(language: str) -> list[Row]:
     return list(compared(task, items, xquad(language, step=4), ACROSS))
 
 
+def times() -> list[Row]:
+    """Searching and building with e5, beside minilm."""
+    if find("e5") is None or find("minilm") is None:
+        return []
+    talks = ted("dev")
+    queries = list(talks.queries.values())[:N_TIMED]
+    titles = talks.items[["id", "title"]].iloc[:N_TITLES]
+    columns = qkv.Columns(id="id", title="title", text=("title",))
+    with TemporaryDirectory() as folder, no_cache():
+        systems, seconds = [], []
+        for encoder in ("minilm", "e5"):
+            path = Path(folder, encoder)
+            build = partial(qkv.build, path, items=titles, columns=columns, encoder=encoder)
+            took, engine = timed(build)
+            seconds.append(took)
+            systems.append(System(encoder, partial(ask, engine, None, K)))
+        rows = compare(
+            f"a search of {N_TITLES:,} titles", systems, [queries], turns=TURNS, per=N_TIMED
+        )
+        built = [Row(f"building {N_TITLES:,} titles", system.name) for system in systems]
+        return [*rows, *with_times(built, seconds)]
+
+
+@contextmanager
+def no_cache() -> Iterator[None]:
+    """Encode texts that the user's cache has, too."""
+    before = os.environ.get(MAX_CACHE)
+    os.environ[MAX_CACHE] = "0"
+    try:
+        yield
+    finally:
+        del os.environ[MAX_CACHE]
+        if before is not None:
+            os.environ[MAX_CACHE] = before
+
+
 PARTS = {language: partial(alone, language) for language in LANGUAGES}
 PARTS |= {f"{language}-en": partial(across, language) for language in ASKED_ACROSS}
+PARTS |= {"times": times}
 
 if __name__ == "__main__":
     main(__file__, PARTS)
