@@ -38,7 +38,12 @@ from qkvsearch.text.pretrained.fetch import find
 
 K = 10
 # Whose tokens are compared, the last first of what a choice has.
-TOKENS = {"corpus": ["contrastive"], "static": ["static"], "minilm": ["minilm", "static"]}
+TOKENS = {
+    "corpus": ["contrastive"],
+    "static": ["static"],
+    "minilm": ["minilm", "static"],
+    "e5": ["e5"],
+}
 TEMPERATURES = [0.02, 0.05, 0.1, 0.2, 0.5]
 WEIGHTS = [0.0, 0.05, 0.1, 0.15, 0.2, 0.3]
 DEPTHS = [10, 20, 30, 50, 100]
