@@ -16,7 +16,7 @@ from qkvsearch._utils.query_lock import pause
 from qkvsearch.heads.bm25 import Expansion, QueryTerm
 from qkvsearch.heads.stored_models import StoredModels
 from qkvsearch.tables.synonyms import FACT
-from qkvsearch.text.analysis import HAS_CJK, MAX_TERM, Token
+from qkvsearch.text.analysis import HAS_CJK, MAX_TERM, NUMBER, Token
 from qkvsearch.text.related_words import (
     LINKS,
     MIN_PREFIX,
@@ -37,6 +37,8 @@ MIN_NAME = 6
 # The weights of other words beside the word as it was typed: of a completion, of a synonym, and of
 # a compound or a part of one.
 COMPLETED, SYNONYM, COMPOUND = 0.8, 0.8, 0.6
+# The weight of a number beside the number with its unit: of 25 beside 25 m.
+BARE_NUMBER = 0.6
 # Longer words are no initials.
 MAX_INITIALS = 4
 # The weight of initials that an item writes with full stops.
@@ -366,13 +368,30 @@ class _Expander:
     def term(self, token: Token) -> QueryTerm:
         """Return a word with its initials, compounds, related words and synonyms."""
         pause()
+        if NUMBER(token.term):
+            return self._number(token)
         others = [
+            *self._other_spellings(token),
             *self._initials(token),
             *self._compounds(token),
             *self._related(token),
             *self.synonyms.of_one_word(token),
         ]
         return QueryTerm.of(token).also(others)
+
+    def _number(self, token: Token) -> QueryTerm:
+        """Return a number, which counts less without the letters that are typed beside it."""
+        wholes = [whole for whole in token.variants if self.models.lexical_keys.has(whole)]
+        expansions = [Expansion(whole, whole) for whole in wholes]
+        weight = BARE_NUMBER if wholes else 1.0
+        bare = Expansion(token.term, token.text, weight)
+        return QueryTerm(token.text, (*expansions, bare)).also(self.synonyms.of_one_word(token))
+
+    def _other_spellings(self, token: Token) -> Iterator[Expansion]:
+        """Yield the word without its apostrophe: O'Neill is also written Oneill."""
+        if "'" in token.text:
+            for term in token.variants:
+                yield Expansion(term, term)
 
     def _initials(self, token: Token) -> Iterator[Expansion]:
         """Yield the word as initials with full stops: E.T. is no French "et"."""
