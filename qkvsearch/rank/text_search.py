@@ -11,6 +11,7 @@ import numpy as np
 from qkvsearch._utils.query_lock import pause
 from qkvsearch.errors import QkvError, suggest
 from qkvsearch.heads.beginning_head import BEGINNING
+from qkvsearch.heads.code_head import CODE
 from qkvsearch.heads.bm25 import inverse_document_frequency
 from qkvsearch.heads.dense_head import SEMANTIC
 from qkvsearch.heads.item_texts import ItemTexts
@@ -56,20 +57,24 @@ class FirstPass(NamedTuple):
     weights: dict[str, float]
 
     def fused(
-        self, allowed: Filter, beginning: np.ndarray | None
+        self, allowed: Filter, beginning: np.ndarray | None, coded: np.ndarray | None = None
     ) -> tuple[Mapping[str, Scores], Scores]:
         """Return the scores of each head, and of all heads together.
 
         beginning: bool (n_items,), the items that begin as typed; None where nobody is typing.
+        coded: bool (n_items,), the items with a code of the query; None where it has none.
         """
 
         def fuse_all(scores: Mapping[str, Scores]) -> Scores:
             fused = fuse(list(scores.values()), [self.weights[name] for name in scores])
-            return fused if beginning is None else BEGINNING.add(fused, beginning)
+            if beginning is not None:
+                fused = BEGINNING.add(fused, beginning)
+            return fused if coded is None else CODE.add(fused, coded)
 
         # The second pass compares so many hits, whatever is asked for.
         allowed = replace(allowed, k=max(allowed.k, DEPTH))
-        return fuse_candidates(self.scores, fuse_all, allowed, beginning)
+        preferred = beginning if coded is None else coded
+        return fuse_candidates(self.scores, fuse_all, allowed, preferred)
 
 
 class TextSearch:
@@ -124,7 +129,8 @@ class TextSearch:
         if not first_pass.scores:
             return None if query.has_text else self._by_conditions(query)
         beginning = BEGINNING.items(self.models, query.typed.text) if is_typing else None
-        by_head, fused = first_pass.fused(allowed, beginning)
+        coded = CODE.items(asked) if LEXICAL in requested else None
+        by_head, fused = first_pass.fused(allowed, beginning, coded)
 
         # A user's taste is no answer: only the heads of the text tell whether there is one.
         of_text = {head.name: by_head.get(head.name) for head in text_heads}

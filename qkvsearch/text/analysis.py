@@ -124,14 +124,14 @@ IS_CJK, HAS_CJK = _CJK.match, _CJK.search
 
 # --- tokens and terms ---
 
+# What is neither a number nor an emoji nor any other sign.
+has_topic = re.compile(r"(?!\d+(?:\.\d+)*$).*\w").match
 NUMBER = re.compile(r"\d+(?:\.\d+)*").fullmatch
 # A number as it is typed in a run, with the letters before or behind it.
 NUMBER_IN_RUN = re.compile(r"(?P<before>\D*?)(?P<number>\d(?:[\d.,' ]*\d)?)(?P<behind>\D.*)?")
 DIGIT = re.compile(r"\d").search
 ZERO_DECIMALS = re.compile(r"\.0+$")
 IN_THOUSANDS = re.compile(r"[1-9]\d{0,2}(?:([.,' ])\d{3})(?:\1\d{3})*")
-# What is neither a number nor an emoji nor any other sign.
-has_topic = re.compile(r"(?!\d+(?:\.\d+)*$).*\w").match
 MAX_TERM = 32
 # The vowels and finals of Korean syllables that are written letter by letter.
 JAMO = re.compile("[\u1160-\u11ff]")
@@ -148,6 +148,7 @@ class Token(NamedTuple):
     variants: further terms under which a text with this word is indexed; of a number, the number
     with the letters beside it, such as "25m". subtokens: the bare words of a word that looks like
     code, such as "ac/dc"; they replace it in a query if no text has the whole (see `resolve_code`).
+    topic: the term that encoders learn in place of `term`: of the letters in 3D, "3d".
     """
 
     text: str
@@ -155,6 +156,7 @@ class Token(NamedTuple):
     is_stop_word: bool = False
     variants: tuple[str, ...] = ()
     subtokens: tuple[Token, ...] = ()
+    topic: str = ""
 
 
 @dataclass(frozen=True)
@@ -199,7 +201,7 @@ class Analyzer:
         """Return `query_tokens` without numbers, which would outweigh the topic of a title, and
         without emoji.
         """
-        return [token for token in self.query_tokens(text) if has_topic(token.term)]
+        return with_topics(self.query_tokens(text))
 
     def terms(self, text: str) -> list[str]:
         """Return the terms of `meaningful_tokens`."""
@@ -262,6 +264,16 @@ def _check_text(text: Any) -> None:
 def without_stop_words(tokens: Sequence[Token]) -> list[Token]:
     """Return the tokens that are no stop words, or all if there are no others."""
     return [token for token in tokens if not token.is_stop_word] or list(tokens)
+
+
+def with_topics(tokens: Iterable[Token]) -> list[Token]:
+    """Return the tokens that encoders learn: neither numbers nor emoji, and 3D as one word.
+
+    >>> [token.term for token in with_topics(Analyzer().tokens("3D in 25 m"))]
+    ['3d', 'in', 'm']
+    """
+    topics = [token._replace(term=token.topic) if token.topic else token for token in tokens]
+    return [token for token in topics if has_topic(token.term)]
 
 
 def resolve_code(tokens: Iterable[Token], is_known: Callable[[str], bool]) -> list[Token]:
@@ -338,7 +350,9 @@ def _measure(run: str, language: str) -> Sequence[tuple[int, int, Token]]:
     wholes = () if is_stop_word else (f"{before}{number}{behind}"[:MAX_TERM],)
     token = Token(number, number[:MAX_TERM], variants=wholes)
     place = (0, len(before)) if before else (len(run) - len(behind), len(run))
-    both = [(start, end, token), (*place, word._replace(is_stop_word=is_stop_word))]
+    topic = "" if " " in run or "-" in run else wholes[0]
+    letters_token = word._replace(is_stop_word=is_stop_word, topic=topic)
+    both = [(start, end, token), (*place, letters_token)]
     return sorted(both, key=lambda part: part[0])
 
 

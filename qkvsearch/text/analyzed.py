@@ -22,6 +22,7 @@ from qkvsearch.text.analysis import (
     has_topic,
     normalizer,
     resolve_code,
+    with_topics,
     without_stop_words,
 )
 from qkvsearch.text.vocabulary import Vocabulary
@@ -88,7 +89,7 @@ class Runs:
     def word_terms(self) -> RunTerms:
         """The terms of the tokens, without numbers and emoji."""
         return RunTerms.of(
-            [token.term for token in without_stop_words(tokens) if has_topic(token.term)]
+            [token.term for token in with_topics(without_stop_words(tokens))]
             for tokens in self.tokens
         )
 
