@@ -270,7 +270,7 @@ def with_topics(tokens: Iterable[Token]) -> list[Token]:
     """Return the tokens that encoders learn: neither numbers nor emoji, and 3D as one word.
 
     >>> [token.term for token in with_topics(Analyzer().tokens("3D in 25 m"))]
-    ['3d', 'in', 'm']
+    ['3d', 'in', '25m']
     """
     topics = [token._replace(term=token.topic) if token.topic else token for token in tokens]
     return [token for token in topics if has_topic(token.term)]
@@ -350,7 +350,8 @@ def _measure(run: str, language: str) -> Sequence[tuple[int, int, Token]]:
     wholes = () if is_stop_word else (f"{before}{number}{behind}"[:MAX_TERM],)
     token = Token(number, number[:MAX_TERM], variants=wholes)
     place = (0, len(before)) if before else (len(run) - len(behind), len(run))
-    topic = "" if " " in run or "-" in run else wholes[0]
+    # One letter means nothing without the number: 3D, B12.
+    topic = wholes[0] if len(letters) == 1 and wholes else ""
     letters_token = word._replace(is_stop_word=is_stop_word, topic=topic)
     both = [(start, end, token), (*place, letters_token)]
     return sorted(both, key=lambda part: part[0])
