@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
-from itertools import islice
+from itertools import islice, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +16,7 @@ from qkvsearch._utils.query_lock import pause
 from qkvsearch.heads.bm25 import Expansion, QueryTerm
 from qkvsearch.heads.stored_models import StoredModels
 from qkvsearch.tables.synonyms import FACT
-from qkvsearch.text.analysis import HAS_CJK, MAX_TERM, NUMBER, Token
+from qkvsearch.text.analysis import HAS_CJK, MAX_TERM, NUMBER, Span, Token
 from qkvsearch.text.related_words import (
     LINKS,
     MIN_PREFIX,
@@ -37,6 +37,12 @@ MIN_NAME = 6
 # The weights of other words beside the word as it was typed: of a completion, of a synonym, and of
 # a compound or a part of one.
 COMPLETED, SYNONYM, COMPOUND = 0.8, 0.8, 0.6
+# The weight of one word beside the two that it was typed as: of "whiteboard" for "white board".
+JOINED = 0.8
+# Shorter words are not joined: "a part" is no "apart".
+MIN_JOINED = 3
+# Longer texts are prose, in which words are seldom torn apart.
+MAX_JOINED = 32
 # The weight of a number beside the number with its unit: of 25 beside 25 m.
 BARE_NUMBER = 0.6
 # Longer words are no initials.
@@ -65,8 +71,8 @@ class Change:
     read: str
     # How much it counts beside a word that is read as typed.
     weight: float
-    # "spelling", "blank" for two words run together, "prefix" for a completion, "synonym", or
-    # "compound" for the parts of one.
+    # "spelling", "blank" for two words run together, "joined" for one word that was typed as two,
+    # "prefix" for a completion, "synonym", or "compound" for the parts of one.
     kind: str
 
     @property
@@ -92,6 +98,21 @@ class CorrectedText(NamedTuple):
 
     text: str
     changes: Sequence[Change] = ()
+
+
+class Joined(NamedTuple):
+    """Two words of a text that the catalog has as one."""
+
+    first: Token
+    second: Token
+    # Where both are in the text.
+    span: Span
+    # The one word.
+    expansion: Expansion
+
+    def change(self, typed: str) -> Change:
+        """Return what the answer says of it. typed: both words."""
+        return Change(typed, self.expansion.word, JOINED, "joined")
 
 
 class Lexicon:
@@ -132,6 +153,49 @@ class Lexicon:
     def term(self, token: Token) -> QueryTerm:
         """Return a word with its initials, compounds, related words and synonyms."""
         return self._term(token)
+
+    def joined(self, text: str) -> list[Joined]:
+        """Return the neighbouring words of a text that the catalog has as one word.
+
+        Stop words and words of fewer than three letters are not joined.
+        """
+        analyzer = self.models.analyzer
+        tokens = analyzer.tokens(text)
+        if len(tokens) < 2 or len(tokens) > MAX_JOINED:
+            return []
+        found: list[Joined] = []
+        spans = analyzer.token_spans(text)
+        for (first, (start, _)), (second, (_, end)) in pairwise(zip(tokens, spans, strict=True)):
+            if _may_be_joined(first) and _may_be_joined(second):
+                word = first.text + second.text
+                term = analyzer.tokens(word)[0].term
+                if self.models.lexical_keys.has(term):
+                    expansion = Expansion(term, word, JOINED)
+                    found.append(Joined(first, second, (start, end), expansion))
+        return found
+
+    def joined_text(self, text: str) -> CorrectedText:
+        """Return a text with pairs of words as one, where the catalog has that and no item has
+        both.
+        """
+        pieces: list[str] = []
+        changes: list[Change] = []
+        position = 0
+        for pair in self.joined(text):
+            start, end = pair.span
+            if start >= position and not self._is_together(pair):
+                pieces += [text[position:start], pair.expansion.word]
+                changes.append(pair.change(text[start:end]))
+                position = end
+        pieces.append(text[position:])
+        return CorrectedText("".join(pieces), changes)
+
+    def _is_together(self, pair: Joined) -> bool:
+        """Return whether an item has both words."""
+        postings = self.models.lexical_keys.postings
+        items, _ = postings(pair.first.term)
+        others, _ = postings(pair.second.term)
+        return bool(np.isin(items, others, assume_unique=True).any())
 
     def corrected(self, token: Token, typed: str) -> Change | None:
         """Return the change of a word that no item has in this spelling.
@@ -178,6 +242,12 @@ class Lexicon:
                 position = end
         pieces.append(text[position:])
         return CorrectedText("".join(pieces), changes)
+
+
+def _may_be_joined(token: Token) -> bool:
+    """Return whether a word may be half of a word that was typed as two."""
+    word = token.text
+    return word.isalpha() and len(word) >= MIN_JOINED and not (token.is_stop_word or HAS_CJK(word))
 
 
 def _is_spelled(models: StoredModels, word: str) -> bool:
