@@ -30,6 +30,7 @@ from qkvsearch.text.spelling import (
     is_in_dictionary,
     near_words,
     split_in_two,
+    without_doubles,
 )
 
 # Shorter capitalized words are names rather than misspellings.
@@ -39,8 +40,8 @@ MIN_NAME = 6
 COMPLETED, SYNONYM, COMPOUND = 0.8, 0.8, 0.6
 # The weight of one word beside the two that it was typed as: of "whiteboard" for "white board".
 JOINED = 0.8
-# Shorter words are not joined: "a part" is no "apart".
-MIN_JOINED = 3
+# Two words make a shorter one by chance.
+MIN_JOINED = 5
 # Longer texts are prose, in which words are seldom torn apart.
 MAX_JOINED = 32
 # The weight of a number beside the number with its unit: of 25 beside 25 m.
@@ -157,7 +158,7 @@ class Lexicon:
     def joined(self, text: str) -> list[Joined]:
         """Return the neighbouring words of a text that the catalog has as one word.
 
-        Stop words and words of fewer than three letters are not joined.
+        Stop words are not joined: "a part" is no "apart".
         """
         analyzer = self.models.analyzer
         tokens = analyzer.tokens(text)
@@ -166,8 +167,8 @@ class Lexicon:
         found: list[Joined] = []
         spans = analyzer.token_spans(text)
         for (first, (start, _)), (second, (_, end)) in pairwise(zip(tokens, spans, strict=True)):
-            if _may_be_joined(first) and _may_be_joined(second):
-                word = first.text + second.text
+            word = first.text + second.text
+            if len(word) >= MIN_JOINED and _may_be_joined(first) and _may_be_joined(second):
                 term = analyzer.tokens(word)[0].term
                 if self.models.lexical_keys.has(term):
                     expansion = Expansion(term, word, JOINED)
@@ -247,7 +248,7 @@ class Lexicon:
 def _may_be_joined(token: Token) -> bool:
     """Return whether a word may be half of a word that was typed as two."""
     word = token.text
-    return word.isalpha() and len(word) >= MIN_JOINED and not (token.is_stop_word or HAS_CJK(word))
+    return word.isalpha() and not (token.is_stop_word or HAS_CJK(word))
 
 
 def _is_spelled(models: StoredModels, word: str) -> bool:
@@ -404,7 +405,11 @@ class _Corrector:
             return None
         if two:
             return Change(typed, " ".join(two), ERROR_PENALTY, "blank")
-        best, n_errors = max(near, key=lambda pair: self._n_with(pair[0]))
+        # A letter that is doubled, or should be, is the likeliest slip: "hobit" is no "habit".
+        undoubled = without_doubles(word)
+        best, n_errors = max(
+            near, key=lambda pair: (without_doubles(pair[0]) == undoubled, self._n_with(pair[0]))
+        )
         return Change(typed, best, ERROR_PENALTY**n_errors, "spelling")
 
     def _are_neighbours(self, *words: str) -> bool:

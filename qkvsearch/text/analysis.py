@@ -54,13 +54,13 @@ GROUPED = r"[1-9]\d{{0,2}}(?:(?:,\d{{3}})++(?:\.\d++)?+|(?:\.\d{{3}})++(?:,\d\d?
 NUMERAL = rf"(?:(?<!\d[.,'])(?:{GROUPED}|\d++(?:\.\d++|,\d\d?+))(?![.,']?\d)|\d++(?![.,']?\d))"
 # A number and what is beside it are one run. That is all letters that touch it, and up to three
 # letters with a blank or a hyphen between: 25m, 25 m, 25-m and 25 cm²; B6 and B-6. In 4x20mm a
-# further number follows the x. Ordinals and decades are words of their own: 19th, 90s.
+# further number follows the x, in 5W30 another letter. Ordinals and decades are words of their own: 19th, 90s.
 END = r"(?:(?=x\d)|(?!['./&]?{letter}|\+\+|#))"
 GLUED_UNIT = r"(?!(?:st|nd|rd|th|s)(?!{letter})){alpha}{{1,12}}+[23]?+" + END
 SPACED_UNIT = r"[ -](?!x\x20?\d){alpha}{{1,3}}+[23]?+" + END
 MODEL = r"(?!x[ -]?\d)(?:{alpha}{{1,12}}+-?+|{alpha}{{1,3}}+\x20(?=" + NUMERAL + f"(?!{SPACED_UNIT})))"
 MEASURE = (
-    rf"{NUMERAL}(?:(?=x\d)|{GLUED_UNIT}|{SPACED_UNIT}|{END})"
+    rf"{NUMERAL}(?:(?=x\d)|{{alpha}}(?=\d)|{GLUED_UNIT}|{SPACED_UNIT}|{END})"
     rf"|(?<=\d)x(?=\d)|{MODEL}{NUMERAL}{END}|"
 )
 # An emoji is one run, with all that joiners or flags make one of.
