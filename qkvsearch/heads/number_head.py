@@ -36,6 +36,9 @@ class NumberHead(SearchHead):
         """
         query, keys = asked.query, asked.models.lexical_keys
         tokens = query.tokens
+        has_number = any(NUMBER(token.term) for token in tokens)
+        if not has_number or len(tokens) > MAX_WORDS:
+            return None
         terms = query.terms[: len(tokens)]
         units = {letters for token in tokens for letters in _letters_beside(token)}
         numbers: list[QueryTerm] = []
@@ -47,13 +50,11 @@ class NumberHead(SearchHead):
                     words.append(term)
             elif not is_unfinished:
                 numbers.append(term)
-        if not numbers or len(tokens) > MAX_WORDS:
-            return None
         n_words = _counts(words, keys, is_weighed=False)
-        has_number = _counts(numbers, keys, is_weighed=True)
-        has_number[n_words < n_words.max()] = 0
-        most = has_number.max()
-        return has_number == most if most > 0 else None
+        n_numbers = _counts(numbers, keys, is_weighed=True)
+        n_numbers[n_words < n_words.max(initial=0)] = 0
+        most = n_numbers.max(initial=0)
+        return n_numbers == most if most > 0 else None
 
     def add(self, fused: Scores, items: np.ndarray) -> Scores:
         """Add what brings these items, bool (n_items,), ahead of all others."""

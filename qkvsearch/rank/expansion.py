@@ -130,6 +130,7 @@ class Lexicon:
         self._prefix_words = cached_by_word(partial(_frequent_words, models), CACHED_CHANGES)
         self._meaning = cached_by_word(partial(_meaning, models, completions), CACHED_MEANINGS)
         self._correct = cached_by_word(_Corrector(models, self.synonyms).correct, CACHED_CHANGES)
+        self._joined = cached_by_word(partial(_joined, models), CACHED_WORDS)
         self._term = cached_by_word(_Expander(models, self.synonyms).term, CACHED_WORDS)
 
     def is_spelled(self, word: str) -> bool:
@@ -162,17 +163,17 @@ class Lexicon:
         """
         analyzer = self.models.analyzer
         tokens = analyzer.tokens(text)
-        if len(tokens) < 2 or len(tokens) > MAX_JOINED:
+        if len(tokens) > MAX_JOINED:
             return []
         found: list[Joined] = []
-        spans = analyzer.token_spans(text)
-        for (first, (start, _)), (second, (_, end)) in pairwise(zip(tokens, spans, strict=True)):
-            word = first.text + second.text
-            if len(word) >= MIN_JOINED and _may_be_joined(first) and _may_be_joined(second):
-                term = analyzer.tokens(word)[0].term
-                if self.models.lexical_keys.has(term):
-                    expansion = Expansion(term, word, JOINED)
-                    found.append(Joined(first, second, (start, end), expansion))
+        for place, (first, second) in enumerate(pairwise(tokens)):
+            if first.is_stop_word or second.is_stop_word:
+                continue
+            one = self._joined(first.text + second.text)
+            if one is not None:
+                spans = analyzer.token_spans(text)
+                span = spans[place][0], spans[place + 1][1]
+                found.append(Joined(first, second, span, one))
         return found
 
     def joined_text(self, text: str) -> CorrectedText:
@@ -245,10 +246,12 @@ class Lexicon:
         return CorrectedText("".join(pieces), changes)
 
 
-def _may_be_joined(token: Token) -> bool:
-    """Return whether a word may be half of a word that was typed as two."""
-    word = token.text
-    return word.isalpha() and not (token.is_stop_word or HAS_CJK(word))
+def _joined(models: StoredModels, word: str) -> Expansion | None:
+    """Return a word that was typed as two; None where the catalog does not have it."""
+    if len(word) < MIN_JOINED or not word.isalpha() or HAS_CJK(word):
+        return None
+    term = models.analyzer.tokens(word)[0].term
+    return Expansion(term, word, JOINED) if models.lexical_keys.has(term) else None
 
 
 def _is_spelled(models: StoredModels, word: str) -> bool:

@@ -115,8 +115,18 @@ def _pattern(template: str, before: str = "") -> TextPattern:
     return TextPattern(for_ascii, for_any)
 
 
-RUNS = _pattern(RUN)
-CODED = _pattern(INITIALS + MEASURE + RUN + CODE, before=f"{EMOJI}|")
+class _CodedPattern(TextPattern):
+    """The runs of a text. Most texts have no digit, and looking for numbers takes a while."""
+
+    def __init__(self) -> None:
+        self._numbered = _pattern(INITIALS + MEASURE + RUN + CODE, before=f"{EMOJI}|")
+        self._without_numbers = _pattern(INITIALS + RUN + CODE, before=f"{EMOJI}|")
+
+    def of(self, text: str) -> re.Pattern[str]:
+        return (self._numbered if DIGIT(text) else self._without_numbers).of(text)
+
+
+RUNS, CODED = _pattern(RUN), _CodedPattern()
 MEASURES = _pattern(MEASURE.removesuffix("|"))
 _CJK = TextPattern("(?!)", f"[{CJK}]")
 IS_CJK, HAS_CJK = _CJK.match, _CJK.search
@@ -148,7 +158,7 @@ class Token(NamedTuple):
     variants: further terms under which a text with this word is indexed; of a number, the number
     with the letters beside it, such as "25m". subtokens: the bare words of a word that looks like
     code, such as "ac/dc"; they replace it in a query if no text has the whole (see `resolve_code`).
-    topic: the term that encoders learn in place of `term`: of the letters in 3D, "3d".
+    topic: the term that encoders learn in place of `term`: of the letters in MP3, "mp3".
     """
 
     text: str
@@ -242,6 +252,12 @@ class Analyzer:
         [(0, 4), (5, 7), (6, 8)]
         """
         _check_text(text)
+        if text.isascii():  # folding keeps the position of each character
+            return [
+                (run.start() + start, run.start() + end)
+                for run in CODED.finditer(fold(text))
+                for start, end, _ in _split(run[0], self.language)
+            ]
         return [span for span, _ in self._located(text)]
 
     def _located(self, text: str, all_keys: bool = False) -> Iterator[tuple[Span, str]]:
@@ -267,10 +283,10 @@ def without_stop_words(tokens: Sequence[Token]) -> list[Token]:
 
 
 def with_topics(tokens: Iterable[Token]) -> list[Token]:
-    """Return the tokens that encoders learn: neither numbers nor emoji, and 3D as one word.
+    """Return the tokens that encoders learn: neither numbers nor emoji, and MP3 as one word.
 
-    >>> [token.term for token in with_topics(Analyzer().tokens("3D in 25 m"))]
-    ['3d', 'in', '25m']
+    >>> [token.term for token in with_topics(Analyzer().tokens("MP3 in 25 m, 500 GB"))]
+    ['mp3', 'in', '25m', 'gb']
     """
     topics = [token._replace(term=token.topic) if token.topic else token for token in tokens]
     return [token for token in topics if has_topic(token.term)]
@@ -350,8 +366,9 @@ def _measure(run: str, language: str) -> Sequence[tuple[int, int, Token]]:
     wholes = () if is_stop_word else (f"{before}{number}{behind}"[:MAX_TERM],)
     token = Token(number, number[:MAX_TERM], variants=wholes)
     place = (0, len(before)) if before else (len(run) - len(behind), len(run))
-    # One letter means nothing without the number: 3D, B12.
-    topic = wholes[0] if len(letters) == 1 and wholes else ""
+    # One letter means nothing without the number, and MP3 is a name.
+    is_name = len(letters) == 1 or run[:start] == before != ""
+    topic = wholes[0] if is_name and wholes else ""
     letters_token = word._replace(is_stop_word=is_stop_word, topic=topic)
     both = [(start, end, token), (*place, letters_token)]
     return sorted(both, key=lambda part: part[0])
