@@ -1,4 +1,4 @@
-"""One form of texts that differ only in case, accents and Unicode form, to compare them by."""
+"""One form of texts that differ only in case, accents, signs and Unicode form, to compare them by."""
 
 from __future__ import annotations
 
@@ -11,17 +11,53 @@ PLAIN_LETTERS |= {"ħ": "h", "ŧ": "t", "ı": "i"}
 UNDECOMPOSED = re.compile(f"[{''.join(PLAIN_LETTERS)}]")
 ACCENTS = re.compile("[\u0300-\u036f]")
 
+# Signs that are typed for an apostrophe, a hyphen, or the x of 4 × 20.
+APOSTROPHES = "’‘ʼʻʹʽ`′‛"
+DASHES = "‐‑‒–—―−"
+PLAIN_SIGNS = str.maketrans(
+    dict.fromkeys(APOSTROPHES, "'") | dict.fromkeys(DASHES, "-") | {"×": "x"}
+)
+# No reader sees these: soft hyphens, characters of no width, variants of one sign, and the skin
+# tones of an emoji. Joiners have a meaning in the scripts of India and Persia, and in an emoji, so
+# they are left out between Latin, Greek and Cyrillic letters alone.
+INVISIBLE = "\u00ad\u200b\u2060\ufeff\ufe00-\ufe0f\U0001f3fb-\U0001f3ff"
+JOINERS = "\u200c\u200d"
+UNSEEN = re.compile(f"[{INVISIBLE}]+|(?<=[a-zA-Z\u00c0-\u052f])[{JOINERS}]+")
+IS_UNSEEN = re.compile(f"[{INVISIBLE}{JOINERS}]").match
+
 
 def fold(text: str) -> str:
-    """Return lower case without accents and ligatures, in one Unicode form, with one kind of
-    apostrophe.
+    """Return lower case without accents, ligatures and unseen characters, in one Unicode form, with
+    one kind of apostrophe and one of dash.
 
     >>> fold("Beyoncé’s ＤＪ"), fold("L’Œuvre"), fold("Straße in Łódź")
     ("beyonce's dj", "l'oeuvre", 'strasse in lodz')
+    >>> fold("п`ять, пʼять"), fold("AB‑1042, 4 × 20")
+    ("п'ять, п'ять", 'ab-1042, 4 x 20')
     """
     if text.isascii():
-        return text.lower()
-    # Decompose first: "𝐀" has no lower case, but the "A" that it represents has.
-    plain = unicodedata.normalize("NFKD", text.replace("’", "'")).casefold()
+        return text.lower().replace("`", "'")
+    plain = _decomposed(text)
     plain = UNDECOMPOSED.sub(lambda match: PLAIN_LETTERS[match[0]], plain)
     return unicodedata.normalize("NFC", ACCENTS.sub("", unicodedata.normalize("NFKD", plain)))
+
+
+def lower(text: str) -> str:
+    """Do the same as `fold`, but keep the accents that are part of a letter, for stemmers.
+
+    >>> lower("Informações")
+    'informações'
+    """
+    if text.isascii():
+        return fold(text)
+    plain = unicodedata.normalize("NFKC", _decomposed(text))
+    return unicodedata.normalize("NFC", ACCENTS.sub("", plain))
+
+
+def _decomposed(text: str) -> str:
+    """Return a text in lower case, decomposed, with plain signs and without unseen characters."""
+    # It would be decomposed into a blank and an accent.
+    typed = text.replace("´", "'")
+    # Decompose before lower case: "𝐀" has none, but the "A" that it represents has.
+    plain = unicodedata.normalize("NFKD", typed).casefold()
+    return UNSEEN.sub("", plain.translate(PLAIN_SIGNS))
