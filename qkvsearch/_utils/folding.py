@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from qkvsearch._utils.scripts import same_letters
+
 # Letters that Unicode does not decompose, and how they are typed without them.
 PLAIN_LETTERS = {"œ": "oe", "æ": "ae", "ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th"}
 PLAIN_LETTERS |= {"ħ": "h", "ŧ": "t", "ı": "i"}
@@ -14,7 +16,7 @@ ACCENTS = re.compile("[\u0300-\u036f]")
 
 def fold(text: str) -> str:
     """Return lower case without accents and ligatures, in one Unicode form, with one kind of
-    apostrophe.
+    apostrophe, and `same_letters` of other scripts.
 
     >>> fold("Beyoncé’s ＤＪ"), fold("L’Œuvre"), fold("Straße in Łódź")
     ("beyonce's dj", "l'oeuvre", 'strasse in lodz')
@@ -24,4 +26,5 @@ def fold(text: str) -> str:
     # Decompose first: "𝐀" has no lower case, but the "A" that it represents has.
     plain = unicodedata.normalize("NFKD", text.replace("’", "'")).casefold()
     plain = UNDECOMPOSED.sub(lambda match: PLAIN_LETTERS[match[0]], plain)
-    return unicodedata.normalize("NFC", ACCENTS.sub("", unicodedata.normalize("NFKD", plain)))
+    plain = ACCENTS.sub("", unicodedata.normalize("NFKD", plain))
+    return unicodedata.normalize("NFC", same_letters(plain))

@@ -16,7 +16,7 @@ from qkvsearch._utils.query_lock import pause
 from qkvsearch.heads.bm25 import Expansion, QueryTerm
 from qkvsearch.heads.stored_models import StoredModels
 from qkvsearch.tables.synonyms import FACT
-from qkvsearch.text.analysis import HAS_CJK, MAX_TERM, Token
+from qkvsearch.text.analysis import IS_SPACED_WORD, MAX_TERM, Token
 from qkvsearch.text.related_words import (
     LINKS,
     MIN_PREFIX,
@@ -290,7 +290,7 @@ class _Corrector:
         Return None where there is nothing better. typed: the word with its capitals.
         """
         word = token.text
-        if not word.isalpha() or HAS_CJK(word) or len(word) > MAX_TERM:
+        if not IS_SPACED_WORD(word) or len(word) > MAX_TERM:
             return None
         # Items may have the word in another form, such as the plural.
         is_known = any(map(self.models.lexical_keys.has, (token.term, *token.variants)))
