@@ -265,6 +265,13 @@ class WordIndex:
         items, first, second = map(np.concatenate, zip(*pairs, strict=True))
         return items, first, second
 
+    def rows_of(self, items: np.ndarray) -> Iterator[tuple[WordSequences, np.ndarray]]:
+        """Yield the words of each segment with its rows of these items, ascending."""
+        for (words, _), row_of in zip(self.pieces, self._row_of_item, strict=True):
+            own = row_of[items]
+            if (own >= 0).any():
+                yield words, np.sort(own[own >= 0])
+
     @cached_property
     def _row_of_item(self) -> list[np.ndarray]:
         """For each piece the row of each item, int64 (n_items,); −1 for items of other pieces."""

@@ -15,6 +15,7 @@ from qkvsearch._utils.folding import fold
 from qkvsearch._utils.query_lock import pause
 from qkvsearch.heads.bm25 import Expansion, QueryTerm
 from qkvsearch.heads.stored_models import StoredModels
+from qkvsearch.heads.unit_phrases import has_unspaced, near_phrase
 from qkvsearch.tables.synonyms import FACT
 from qkvsearch.text.analysis import IS_SPACED_WORD, MAX_TERM, Token
 from qkvsearch.text.related_words import (
@@ -106,6 +107,7 @@ class Lexicon:
         self._prefix_words = cached_by_word(partial(_frequent_words, models), CACHED_CHANGES)
         self._meaning = cached_by_word(partial(_meaning, models, completions), CACHED_MEANINGS)
         self._correct = cached_by_word(_Corrector(models, self.synonyms).correct, CACHED_CHANGES)
+        self._near_phrase = cached_by_word(partial(_near_phrase, models), CACHED_CHANGES)
         self._term = cached_by_word(_Expander(models, self.synonyms).term, CACHED_WORDS)
 
     def is_spelled(self, word: str) -> bool:
@@ -152,6 +154,9 @@ class Lexicon:
     def corrected_text(self, text: str, is_unfinished: bool = False) -> CorrectedText:
         """Return a text as it is read. is_unfinished: whether its last word may be unfinished."""
         tokens = self.models.analyzer.tokens(text)
+        phrase = self._near_phrase(text) if has_unspaced(tokens) else None
+        if phrase is not None:
+            return CorrectedText(phrase, [Change(text, phrase, ERROR_PENALTY, "spelling")])
         unknown = (
             i
             for i, token in enumerate(tokens)
@@ -176,6 +181,12 @@ class Lexicon:
                 position = end
         pieces.append(text[position:])
         return CorrectedText("".join(pieces), changes)
+
+
+def _near_phrase(models: StoredModels, text: str) -> str | None:
+    has_titles = models.snapshot.facts["text_columns"][:1] == ["title"]
+    tokens = models.analyzer.tokens(text)
+    return near_phrase(models.lexical_keys, models.words, tokens, has_titles)
 
 
 def _is_spelled(models: StoredModels, word: str) -> bool:
