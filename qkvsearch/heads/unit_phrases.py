@@ -2,13 +2,12 @@
 
 What is typed without spaces is no sequence of words that are known or unknown. So a query is read
 as a row of units (`UnitRow`), an item has a share of them (`covered_units`), and a phrase that is
-typed with one error is found among the items' phrases (`near_phrase`).
+typed with one error is found among the phrases of items (`near_phrase`).
 """
 
 from __future__ import annotations
 
 import unicodedata
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
@@ -18,7 +17,7 @@ import numpy as np
 from qkvsearch._utils.query_lock import pause
 from qkvsearch.heads.bm25 import TermKeys
 from qkvsearch.heads.word_index import WordIndex, WordSequences
-from qkvsearch.text.analysis import IS_UNSPACED, Token, units
+from qkvsearch.text.analysis import IS_UNSPACED, Analyzer, Token, units
 
 # Shorter phrases differ by one unit from too many others: titles and what is in them, and phrases
 # of all other texts.
@@ -28,7 +27,7 @@ LONGEST_PHRASE = 32
 # The items that are compared, those that share most units with what was typed: their titles, and
 # all their texts.
 MAX_TITLES, MAX_TEXTS = 5000, 200
-# The unit that ends a column, and one that no text has.
+# The number of the unit that ends a column, and that of no unit.
 END, NO_UNIT = 0, -1
 
 
@@ -37,21 +36,21 @@ class UnitRow(NamedTuple):
 
     # A word in a script with spaces is one unit.
     units: Sequence[str]
-    # For each token of the text, the units that it consists of: from the first to before the last.
+    # For each token of the text, where its units begin and end.
     spans: Sequence[tuple[int, int]]
 
     @classmethod
-    def of(cls, texts: Sequence[str]) -> UnitRow:
-        """Take the tokens of a text apart. Pairs of one run overlap by a unit.
+    def of(cls, tokens: Sequence[Token]) -> UnitRow:
+        """Take the words of a text apart. Pairs of one run overlap by a unit.
 
-        >>> UnitRow.of(["注意", "意力", "ai"])
+        >>> UnitRow.of([Token("注意", "注意"), Token("意力", "意力"), Token("ai", "ai")])
         UnitRow(units=['注', '意', '力', 'ai'], spans=[(0, 2), (1, 3), (3, 4)])
         """
         row: list[str] = []
         spans: list[tuple[int, int]] = []
         before: list[str] = []
-        for text in texts:
-            own = units(text) if IS_UNSPACED(text) else [text]
+        for token in tokens:
+            own = units_of(token.text)
             is_next_pair = len(before) == len(own) == 2 and before[1] == own[0]
             row += own[1:] if is_next_pair else own
             spans.append((len(row) - len(own), len(row)))
@@ -59,61 +58,95 @@ class UnitRow(NamedTuple):
         return cls(row, spans)
 
 
+def units_of(word: str) -> list[str]:
+    """Return the units of a word of a text: the two of a pair, or the word itself."""
+    return units(word) if IS_UNSPACED(word) else [word]
+
+
 def has_unspaced(tokens: Sequence[Token]) -> bool:
     """Return whether a query has a word in a script without spaces."""
     return any(not token.text.isascii() and IS_UNSPACED(token.text) for token in tokens)
 
 
+# --- the share of a query that an item has ---
+
+
 def covered_units(keys: TermKeys, tokens: Sequence[Token]) -> np.ndarray:
     """Return how many units of a query each item has, int64 (n_items,).
 
-    An item has a unit if it has a word or a pair with it that was typed.
+    An item has a unit if it has a pair or a word with it that was typed.
     """
-    row = UnitRow.of([token.text for token in tokens])
-    has_token: list[np.ndarray] = []
-    for token in tokens:
-        pause()
-        has_token.append(np.zeros(keys.n_items, dtype=bool))
-        has_token[-1][keys.postings(token.term)[0]] = True
+    spans = UnitRow.of(tokens).spans
     covered = np.zeros(keys.n_items, np.int64)
-    for unit in range(len(row.units)):
-        spans = enumerate(row.spans)
-        of_unit = [has_token[i] for i, (start, end) in spans if start <= unit < end]
-        covered += np.logical_or.reduce(of_unit)
+    before, end_before = np.zeros(0, np.int32), 0
+    for token, (start, end) in zip(tokens, spans, strict=True):
+        pause()
+        items = keys.postings(token.term)[0]
+        covered[items] += end - start
+        if start < end_before:
+            # Items with both pairs have the unit that these share once.
+            covered[np.intersect1d(before, items, assume_unique=True)] -= 1
+        before, end_before = items, end
     return covered
+
+
+def largest_covered_share(keys: TermKeys, tokens: Sequence[Token]) -> float:
+    """Return the largest share of the units of a query that one item has."""
+    n_units = len(UnitRow.of(tokens).units)
+    return float(covered_units(keys, tokens).max(initial=0)) / max(n_units, 1)
 
 
 # --- phrases with an error ---
 
 
 class NearPhrase(NamedTuple):
-    """A phrase that differs from what was typed by one error, the better one greater."""
+    """A phrase that differs from what was typed by one error."""
 
-    is_title: bool
-    units: tuple[str, ...]
+    units: Sequence[str]
+    # An item that has it.
+    item: int
+
+    def in_text(self, text: str, analyzer: Analyzer) -> str | None:
+        """Return the phrase as a text has it, None if it has not."""
+        row, n = UnitRow.of(analyzer.tokens(text)), len(self.units)
+        spans = list(zip(row.spans, analyzer.token_spans(text), strict=True))
+        begins = {first: start for (first, _), (start, _) in reversed(spans)}
+        ends = {last: end for (_, last), (_, end) in spans}
+        for place in range(len(row.units) - n + 1):
+            is_here = row.units[place : place + n] == self.units
+            if is_here and place in begins and place + n in ends:
+                return text[begins[place] : ends[place + n]]
+        return None
 
     @property
     def text(self) -> str:
-        """The phrase as it is typed, with blanks beside words in scripts with spaces."""
+        """The phrase as an analyzer reads it, with blanks beside words in scripts with spaces."""
         text = self.units[0]
         for before, unit in pairwise(self.units):
-            are_joined = IS_UNSPACED(before) and IS_UNSPACED(unit)
-            text += unit if are_joined else f" {unit}"
+            text += unit if IS_UNSPACED(before) and IS_UNSPACED(unit) else f" {unit}"
         return text
+
+
+class _Place(NamedTuple):
+    """Where an item has a phrase that differs from what was typed by one error."""
+
+    units: tuple[str, ...]
+    item: int
+    is_title: bool
 
 
 def near_phrase(
     keys: TermKeys, index: WordIndex, tokens: Sequence[Token], has_titles: bool
-) -> str | None:
+) -> NearPhrase | None:
     """Return the phrase of an item that was most likely meant by these words; None for none.
 
     An error is a unit that is wrong, missing or additional, or two neighbours that are swapped.
-    Whole titles come first, then phrases within titles, then those of other texts; of several the
+    Whole titles come first, then phrases within titles, then those of other texts; of several, the
     one that most items have. Where an item has each unit within a pair or a word that was typed,
     nothing is misspelled: 校园故事 is no misspelling of 校园往事 if an item is about 校园 and has a
     故事. has_titles: whether the first column of the texts has titles.
     """
-    typed = UnitRow.of([token.text for token in tokens]).units
+    typed = UnitRow.of(tokens).units
     if not SHORTEST_IN_TITLE - 1 <= len(typed) <= LONGEST_PHRASE:
         return None
     covered = covered_units(keys, tokens)
@@ -121,168 +154,166 @@ def near_phrase(
         return None
     items = _with_most_units(keys, tokens, typed)
     items = items[np.argsort(-covered[items], kind="stable")]
+    found = None
     if has_titles:
-        titles = _found(index, items[:MAX_TITLES], typed, in_titles=True)
-        if titles:
-            return titles
-    return _found(index, items[:MAX_TEXTS], typed, in_titles=False)
+        found = _best(index, items[:MAX_TITLES], typed, in_titles=True)
+    return found or _best(index, items[:MAX_TEXTS], typed, in_titles=False)
 
 
-def _with_most_units(
-    keys: TermKeys, tokens: Sequence[Token], typed: Sequence[str]
-) -> np.ndarray:
+def _with_most_units(keys: TermKeys, tokens: Sequence[Token], typed: Sequence[str]) -> np.ndarray:
     """Return the items that have all different units of a query but one, ascending rows."""
     term_of = {token.text: token.term for token in tokens}
-    distinct = set(typed)
     n_units = np.zeros(keys.n_items, np.int64)
+    distinct = set(typed)
     for unit in distinct:
         pause()
-        n_units[keys.postings(unit if IS_UNSPACED(unit) else term_of[unit])[0]] += 1
+        n_units[keys.postings(term_of.get(unit, unit))[0]] += 1
     return np.flatnonzero(n_units >= len(distinct) - 1)
 
 
-def _found(
+def _best(
     index: WordIndex, items: np.ndarray, typed: Sequence[str], in_titles: bool
-) -> str | None:
-    """Return the best phrase of these items."""
-    found: Counter[NearPhrase] = Counter()
-    for words, rows in index.rows_of(np.sort(items)):
+) -> NearPhrase | None:
+    """Return the best phrase of these items. in_titles: see `_places`."""
+    n_with: dict[tuple[str, ...], int] = {}
+    places: dict[_Place, None] = {}
+    for words, rows, items_of_rows in index.rows_of(items):
         pause()
-        found.update(_near_phrases(words, rows, typed, in_titles))
-    if not found:
+        places |= dict.fromkeys(_places(words, rows, items_of_rows, typed, in_titles))
+    for place in places:
+        n_with[place.units] = n_with.get(place.units, 0) + 1
+    if not places:
         return None
-    return max(found, key=lambda phrase: (phrase.is_title, found[phrase])).text
+    best = max(places, key=lambda place: (place.is_title, n_with[place.units], -place.item))
+    return NearPhrase(list(best.units), best.item)
 
 
-def _near_phrases(
-    words: WordSequences, rows: np.ndarray, typed: Sequence[str], in_titles: bool
-) -> Iterator[NearPhrase]:
-    """Yield the phrases with one error, once for each item that has it.
+def _places(
+    words: WordSequences,
+    rows: np.ndarray,
+    items: np.ndarray,
+    typed: Sequence[str],
+    in_titles: bool,
+) -> Iterator[_Place]:
+    """Yield where these rows, ascending, have a phrase with one error.
 
-    in_titles: whether the first column alone is read, and may be a phrase as a whole.
+    items: the item of each row. in_titles: whether the first column alone is read. It may be the
+    phrase as a whole. Within a text, the first and the last unit of a phrase must be right.
     """
     numbers = {unit: number for number, unit in enumerate(dict.fromkeys(typed), END + 1)}
-    texts, owners = _unit_numbers(words, rows, numbers, in_titles)
-    names = list(numbers)
-    matches = _OneError(texts, [numbers[unit] for unit in typed], names)
-    seen: set[tuple[int, NearPhrase]] = set()
+    texts = _numbered_units(words, rows, numbers, in_titles)
+    names = ["", *numbers]
     shortest = SHORTEST_IN_TITLE if in_titles else SHORTEST_IN_TEXT
-    for start, end, is_inside in matches.windows():
-        length = end - start
-        is_title = in_titles and texts[start - 1] == END == texts[end]
+    for start, end, first_is_right, last_is_right in _windows(
+        texts.units, [numbers[unit] for unit in typed], names
+    ):
+        begins_text, ends_text = texts.units[start - 1] == END, texts.units[end] == END
+        is_title = in_titles and begins_text and ends_text
         if is_title:
-            is_long = max(length, len(typed)) >= shortest
+            is_near = max(end - start, len(typed)) >= shortest
         else:
-            is_long = is_inside and min(length, len(typed)) >= shortest
-        phrase = NearPhrase(is_title, tuple(names[n - 1] for n in texts[start:end].tolist()))
-        if is_long and (owner := (int(owners[start]), phrase)) not in seen:
-            seen.add(owner)
-            yield phrase
+            is_near = (
+                min(end - start, len(typed)) >= shortest
+                and (first_is_right or begins_text)
+                and (last_is_right or ends_text)
+            )
+        if is_near:
+            phrase = tuple(names[number] for number in texts.units[start:end].tolist())
+            yield _Place(phrase, int(items[texts.owners[start]]), is_title)
 
 
-def _unit_numbers(
+class _NumberedUnits(NamedTuple):
+    """The units of texts, end to end."""
+
+    # Numbers of units (n,), with `END` before the first text and behind each column.
+    units: np.ndarray
+    # The index of the text that each belongs to (n,).
+    owners: np.ndarray
+
+
+def _numbered_units(
     words: WordSequences, rows: np.ndarray, numbers: dict[str, int], in_titles: bool
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the units of these items, end to end, and the row of each.
-
-    numbers: of units, extended by those of the texts. `END` comes first and ends each column.
-    """
+) -> _NumberedUnits:
+    """Return the units of these rows. numbers: of units, to which those of the texts are added."""
     all_words, starts = words.words_of(rows)
     owners = np.searchsorted(starts, np.arange(len(all_words)), side="right") - 1
     if in_titles:
-        ends = np.cumsum(all_words == 0)
-        n_before = ends - (all_words == 0)
-        in_first = n_before == n_before[starts][owners]
-        all_words, owners = all_words[in_first], owners[in_first]
+        is_end = all_words == 0
+        n_ends_before = np.cumsum(is_end) - is_end
+        is_title = n_ends_before == n_ends_before[starts][owners]
+        all_words, owners = all_words[is_title], owners[is_title]
+
     distinct, word_of = np.unique(all_words, return_inverse=True)
-    first = np.full(len(distinct), END, np.int64)
-    second = np.full(len(distinct), NO_UNIT, np.int64)
+    first = np.full(len(distinct), END)
+    second = np.full(len(distinct), NO_UNIT)
     for i, spelling in enumerate(words.spellings[distinct].tolist()):
-        if not spelling:
-            continue
-        text = spelling.decode(errors="replace")
-        own = units(text) if IS_UNSPACED(text) else [text]
-        own_numbers = [numbers.setdefault(unit, len(numbers) + 1) for unit in own]
-        first[i], second[i] = own_numbers[0], own_numbers[1] if len(own) > 1 else NO_UNIT
+        own = units_of(spelling.decode(errors="replace")) if spelling else []
+        for place, unit in zip((first, second), own, strict=False):
+            place[i] = numbers.setdefault(unit, len(numbers) + 1)
+
     firsts, seconds = first[word_of], second[word_of]
     # The second unit of a pair is the first one of the next pair of its run.
     is_pair = seconds != NO_UNIT
-    is_last = is_pair.copy()
-    is_last[:-1] &= ~(is_pair[1:] & (seconds[:-1] == firsts[1:]))
-    places = 1 + np.cumsum(1 + is_last) - (1 + is_last)
-    texts = np.full(1 + len(firsts) + int(is_last.sum()), END, np.int64)
-    texts[places] = firsts
-    texts[places[is_last] + 1] = seconds[is_last]
-    of_unit = np.zeros(len(texts), np.int64)
-    of_unit[places] = owners
-    of_unit[places[is_last] + 1] = owners[is_last]
-    return texts, of_unit
+    ends_run = is_pair.copy()
+    ends_run[:-1] &= ~(is_pair[1:] & (seconds[:-1] == firsts[1:]))
+    behind = np.cumsum(1 + ends_run)
+    places = behind - ends_run
+    result = np.full((2, int(behind.max(initial=0)) + 1), END)
+    result[:, places] = firsts, owners
+    result[:, places[ends_run] + 1] = seconds[ends_run], owners[ends_run]
+    return _NumberedUnits(*result)
 
 
-class _OneError:
-    """The places in texts that match a phrase but for one error.
+def _windows(
+    texts: np.ndarray, typed: Sequence[int], names: Sequence[str]
+) -> Iterator[tuple[int, int, bool, bool]]:
+    """Yield where a phrase with one error begins and ends in texts, and whether its first and its
+    last unit are right.
 
-    texts: numbers of units (n,), with `END` first and last. typed: those of the phrase. names: the
-    units by number, from 1 on.
+    texts: as `_NumberedUnits.units`. typed: the numbers of the phrase. names: the unit of each.
     """
+    n = len(typed)
+    room = np.full(n + 2, NO_UNIT)
+    padded = np.concatenate([room, texts, room])
+    # How many units match the beginning of the phrase from each place on, and its end before it.
+    begins = np.zeros(len(padded), np.int64)
+    ends = np.zeros(len(padded), np.int64)
+    inner = np.arange(len(room), len(room) + len(texts))
+    matches_begin = np.ones(len(texts), dtype=bool)
+    matches_end = np.ones(len(texts), dtype=bool)
+    for i in range(n):
+        matches_begin &= padded[inner + i] == typed[i]
+        matches_end &= padded[inner - 1 - i] == typed[n - 1 - i]
+        begins[inner] += matches_begin
+        ends[inner] += matches_end
 
-    def __init__(self, texts: np.ndarray, typed: Sequence[int], names: Sequence[str]) -> None:
-        self.texts, self.typed, self.names = texts, np.array(typed), names
-        n = len(typed)
-        padded = np.concatenate([np.full(n, NO_UNIT), texts, np.full(n + 2, NO_UNIT)])
-        # From each place, how many units match the beginning of the phrase; before each place, how
-        # many match its end.
-        self.begins = np.zeros(len(texts) + n + 2, np.int64)
-        self.ends = np.zeros_like(self.begins)
-        matches = np.ones((2, len(texts)), dtype=bool)
-        for i in range(n):
-            matches[0] &= padded[n + i : n + i + len(texts)] == typed[i]
-            matches[1] &= padded[n - 1 - i : n - 1 - i + len(texts)] == typed[n - 1 - i]
-            self.begins[: len(texts)] += matches[0]
-            self.ends[: len(texts)] += matches[1]
-
-    def windows(self) -> Iterator[tuple[int, int, bool]]:
-        """Yield where a phrase with an error begins and ends, and whether its first and last units
-        are right.
-        """
-        n, n_texts = len(self.typed), len(self.texts)
-        places = np.arange(1, n_texts)
-        begins = self.begins[places]
-        for length, n_right in ((n, n - 1), (n - 1, n - 1), (n + 1, n), (n, n - 2)):
-            ends = self.ends[places + length]
-            enough = (begins + ends >= n_right) & (places + length < n_texts)
-            for start in places[enough].tolist():
-                first_wrong = start + int(self.begins[start])
-                if self._is_error(start, first_wrong, length, n_right):
-                    is_inside = self.begins[start] > 0 and self.ends[start + length] > 0
-                    yield start, start + length, bool(is_inside)
-
-    def _is_error(self, start: int, first_wrong: int, length: int, n_right: int) -> bool:
-        """Return whether the unit that differs is one that people mistype."""
-        n = len(self.typed)
-        place = first_wrong - start
-        if length < n:  # a unit too many was typed
-            return self._may_be_wrong(self.typed[min(place, n - 1)])
-        if first_wrong >= start + length:
-            return False
-        found = self.texts[first_wrong]
-        if length > n:  # a unit was left out
-            return self._may_be_wrong(found)
-        if place >= n:
-            return False
-        if n_right == n - 2:  # two were swapped
-            pair = self.texts[first_wrong : first_wrong + 2].tolist()
-            typed = self.typed[place : place + 2].tolist()
-            return len(pair) == 2 and pair == typed[::-1] and all(map(self._may_be_wrong, pair))
-        wrong = self.typed[place]
-        if not (self._may_be_wrong(found) and self._may_be_wrong(wrong)):
-            return False
-        # 第一部 is no misspelling of 第二部.
-        return not all(map(_is_numeral, (self.names[found - 1], self.names[wrong - 1])))
-
-    def _may_be_wrong(self, number: int) -> bool:
-        return number != END and IS_UNSPACED(self.names[number - 1]) is not None
+    # By the length of a phrase, the units that must match: one is wrong, missing or additional, or
+    # two are swapped.
+    for length, n_right in ((n, n - 1), (n + 1, n), (n - 1, n - 1), (n, n - 2)):
+        n_matching = begins[inner] + ends[inner + length]
+        for place in inner[n_matching >= n_right].tolist():
+            n_first = int(begins[place])
+            n_last = n_right - n_first
+            found = [names[u] for u in padded[place + n_first : place + length - n_last].tolist()]
+            meant_for = [names[u] for u in typed[n_first : n - n_last]]
+            if n_last >= 0 and _is_error(found, meant_for):
+                start = place - len(room)
+                yield start, start + length, n_first > 0, bool(ends[place + length] > 0)
 
 
-def _is_numeral(unit: str) -> bool:
-    return unicodedata.numeric(unit[0], None) is not None
+def _is_error(found: Sequence[str], typed: Sequence[str]) -> bool:
+    """Return whether people mistype these units of a text as the typed ones.
+
+    Words in scripts with spaces are none, nor is one numeral for another: 第一部 is not typed for
+    第二部.
+
+    >>> _is_error(["梦"], ["蓦"]), _is_error(["梦", "空"], ["空", "梦"]), _is_error(["二"], ["一"])
+    (True, True, False)
+    """
+    both = [*found, *typed]
+    if not all(map(IS_UNSPACED, both)):
+        return False
+    if len(found) == len(typed) == 2:
+        return list(found) == list(typed)[::-1]
+    is_replaced = len(found) == len(typed)
+    return not (is_replaced and all(unicodedata.numeric(u[0], None) is not None for u in both))

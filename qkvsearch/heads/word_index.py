@@ -265,12 +265,15 @@ class WordIndex:
         items, first, second = map(np.concatenate, zip(*pairs, strict=True))
         return items, first, second
 
-    def rows_of(self, items: np.ndarray) -> Iterator[tuple[WordSequences, np.ndarray]]:
-        """Yield the words of each segment with its rows of these items, ascending."""
-        for (words, _), row_of in zip(self.pieces, self._row_of_item, strict=True):
-            own = row_of[items]
-            if (own >= 0).any():
-                yield words, np.sort(own[own >= 0])
+    def rows_of(
+        self, items: np.ndarray
+    ) -> Iterator[tuple[WordSequences, np.ndarray, np.ndarray]]:
+        """Yield the words of each segment, its rows of these items, ascending, and their items."""
+        for (words, item_rows), row_of in zip(self.pieces, self._row_of_item, strict=True):
+            rows = np.sort(row_of[items])
+            rows = rows[rows >= 0]
+            if len(rows):
+                yield words, rows, item_rows[rows]
 
     @cached_property
     def _row_of_item(self) -> list[np.ndarray]:

@@ -14,6 +14,7 @@ from qkvsearch._utils.caching import cached_by_word, cached_property
 from qkvsearch._utils.folding import fold
 from qkvsearch._utils.query_lock import pause
 from qkvsearch.heads.bm25 import Expansion, QueryTerm
+from qkvsearch.heads.item_texts import ItemTexts
 from qkvsearch.heads.stored_models import StoredModels
 from qkvsearch.heads.unit_phrases import has_unspaced, near_phrase
 from qkvsearch.tables.synonyms import FACT
@@ -96,7 +97,7 @@ class CorrectedText(NamedTuple):
 class Lexicon:
     """What the words of queries mean to a build. Queries share words, so results are cached."""
 
-    def __init__(self, models: StoredModels) -> None:
+    def __init__(self, models: StoredModels, texts: ItemTexts) -> None:
         self.models = models
         self.synonyms = Synonyms(models)
         # The caches are of functions and objects that do not know the lexicon. A cache of its own
@@ -107,7 +108,7 @@ class Lexicon:
         self._prefix_words = cached_by_word(partial(_frequent_words, models), CACHED_CHANGES)
         self._meaning = cached_by_word(partial(_meaning, models, completions), CACHED_MEANINGS)
         self._correct = cached_by_word(_Corrector(models, self.synonyms).correct, CACHED_CHANGES)
-        self._near_phrase = cached_by_word(partial(_near_phrase, models), CACHED_CHANGES)
+        self._near_phrase = cached_by_word(partial(_near_phrase, models, texts), CACHED_CHANGES)
         self._term = cached_by_word(_Expander(models, self.synonyms).term, CACHED_WORDS)
 
     def is_spelled(self, word: str) -> bool:
@@ -183,10 +184,18 @@ class Lexicon:
         return CorrectedText("".join(pieces), changes)
 
 
-def _near_phrase(models: StoredModels, text: str) -> str | None:
-    has_titles = models.snapshot.facts["text_columns"][:1] == ["title"]
-    tokens = models.analyzer.tokens(text)
-    return near_phrase(models.lexical_keys, models.words, tokens, has_titles)
+def _near_phrase(models: StoredModels, texts: ItemTexts, typed: str) -> str | None:
+    """Return the phrase that was meant, as an item has it; None for none."""
+    analyzer = models.analyzer
+    has_titles = texts.columns[:1] == ["title"]
+    near = near_phrase(models.lexical_keys, models.words, analyzer.tokens(typed), has_titles)
+    if near is None:
+        return None
+    for text in texts.of(near.item):
+        phrase = near.in_text(text, analyzer)
+        if phrase is not None:
+            return phrase
+    return near.text
 
 
 def _is_spelled(models: StoredModels, word: str) -> bool:

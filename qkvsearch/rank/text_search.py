@@ -78,7 +78,7 @@ class TextSearch:
     def __init__(self, models: StoredModels, catalog: StoredCatalog) -> None:
         self.models, self.catalog = models, catalog
         self.item_texts = ItemTexts(models, catalog)
-        self.reader = QueryReader(models, catalog, Lexicon(models))
+        self.reader = QueryReader(models, catalog, Lexicon(models, self.item_texts))
 
     def vectors(self, query: Query) -> QueryVectors:
         """Return the embeddings of a query."""
