@@ -26,6 +26,11 @@ OPTIONAL_MARKS = (
 TATWEEL = "\u0640"
 LEFT_OUT = re.compile(f"[{OPTIONAL_MARKS}{TATWEEL}]")
 
+# Characters that join letters or keep them apart, which Indic words are typed with and without.
+# Persian has them between a word and its ending, where a blank stands as well, so they remain.
+JOINERS = "\u200c\u200d"
+INDIC_JOINERS = re.compile(f"(?<=[\u0900-\u0dff])[{JOINERS}]+")
+
 SAME_LETTERS = {
     "ґ": "г",
     # Arabic, and the Persian and Urdu letters that are typed for Arabic ones.
@@ -62,7 +67,8 @@ def same_letters(text: str) -> str:
     """
     if not OTHER_SCRIPTS.search(text):
         return text
-    text = LEFT_OUT.sub("", text).replace(DEVANAGARI_N, DEVANAGARI_NASAL)
+    text = INDIC_JOINERS.sub("", LEFT_OUT.sub("", text))
+    text = text.replace(DEVANAGARI_N, DEVANAGARI_NASAL)
     text = text.translate(_letters())
     return text.translate(_simplified()) if HAN.search(text) else text
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -48,7 +49,7 @@ class UnitRow(NamedTuple):
         """
         row: list[str] = []
         spans: list[tuple[int, int]] = []
-        before: list[str] = []
+        before: Sequence[str] = ()
         for token in tokens:
             own = units_of(token.text)
             is_next_pair = len(before) == len(own) == 2 and before[1] == own[0]
@@ -58,7 +59,8 @@ class UnitRow(NamedTuple):
         return cls(row, spans)
 
 
-def units_of(word: str) -> list[str]:
+@lru_cache(maxsize=1 << 14)
+def units_of(word: str) -> Sequence[str]:
     """Return the units of a word of a text: the two of a pair, or the word itself."""
     return units(word) if IS_UNSPACED(word) else [word]
 
@@ -71,29 +73,30 @@ def has_unspaced(tokens: Sequence[Token]) -> bool:
 # --- the share of a query that an item has ---
 
 
-def covered_units(keys: TermKeys, tokens: Sequence[Token]) -> np.ndarray:
-    """Return how many units of a query each item has, int64 (n_items,).
+def covered_units(keys: TermKeys, tokens: Sequence[Token], row: UnitRow) -> np.ndarray:
+    """Return how many units of a query each item has, int64 (n_items,). row: that of the tokens.
 
     An item has a unit if it has a pair or a word with it that was typed.
     """
-    spans = UnitRow.of(tokens).spans
     covered = np.zeros(keys.n_items, np.int64)
+    had_before = np.zeros(keys.n_items, dtype=bool)
     before, end_before = np.zeros(0, np.int32), 0
-    for token, (start, end) in zip(tokens, spans, strict=True):
+    for token, (start, end) in zip(tokens, row.spans, strict=True):
         pause()
         items = keys.postings(token.term)[0]
         covered[items] += end - start
-        if start < end_before:
-            # Items with both pairs have the unit that these share once.
-            covered[np.intersect1d(before, items, assume_unique=True)] -= 1
+        if start < end_before:  # the unit that two pairs share counts once
+            covered[items] -= had_before[items]
+        had_before[before] = False
+        had_before[items] = True
         before, end_before = items, end
     return covered
 
 
 def largest_covered_share(keys: TermKeys, tokens: Sequence[Token]) -> float:
     """Return the largest share of the units of a query that one item has."""
-    n_units = len(UnitRow.of(tokens).units)
-    return float(covered_units(keys, tokens).max(initial=0)) / max(n_units, 1)
+    row = UnitRow.of(tokens)
+    return float(covered_units(keys, tokens, row).max(initial=0)) / max(len(row.units), 1)
 
 
 # --- phrases with an error ---
@@ -146,10 +149,11 @@ def near_phrase(
     nothing is misspelled: 校园故事 is no misspelling of 校园往事 if an item is about 校园 and has a
     故事. has_titles: whether the first column of the texts has titles.
     """
-    typed = UnitRow.of(tokens).units
+    row = UnitRow.of(tokens)
+    typed = row.units
     if not SHORTEST_IN_TITLE - 1 <= len(typed) <= LONGEST_PHRASE:
         return None
-    covered = covered_units(keys, tokens)
+    covered = covered_units(keys, tokens, row)
     if covered.max(initial=0) == len(typed):
         return None
     items = _with_most_units(keys, tokens, typed)

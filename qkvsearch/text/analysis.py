@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from qkvsearch._utils.caching import cached_property
 from qkvsearch._utils.folding import ACCENTS, fold
 from qkvsearch._utils.forks import fork_lock
-from qkvsearch._utils.scripts import same_letters
+from qkvsearch._utils.scripts import JOINERS, same_letters
 from qkvsearch._utils.validation import require
 from qkvsearch.text.languages import (
     ELIDED_IN_ENGLISH,
@@ -371,7 +371,8 @@ def _fold_with_spans(text: str, normalize: Callable[[str], str]) -> tuple[str, l
 def _joins(char: str) -> bool:
     """Return whether a character may combine with those before it."""
     first = unicodedata.normalize("NFKD", char)[0]
-    return unicodedata.category(first)[0] == "M" or JAMO.match(first) is not None
+    is_mark = unicodedata.category(first)[0] == "M" or JAMO.match(first) is not None
+    return is_mark or char in JOINERS
 
 
 # A build analyzes each text several times.
