@@ -198,8 +198,14 @@ class Answerability:
         >>> round(Answerability(noise, 1.0, 0.0, 0.5, "").match_level("lsa", "latin"), 3)
         0.375
         """
+        return self.noise_level(head, letters, MATCHING)
+
+    def noise_level(self, head: str, letters: str, deviations: float) -> float:
+        """Return the value of a head that is so many standard deviations above that of texts
+        without an answer.
+        """
         mean, deviation = self.noise[letters][head]
-        return mean + MATCHING * deviation
+        return mean + deviations * deviation
 
     def probability(self, strength: float) -> float:
         """Return the probability that the catalog answers a query with evidence of this strength.
