@@ -265,9 +265,7 @@ class WordIndex:
         items, first, second = map(np.concatenate, zip(*pairs, strict=True))
         return items, first, second
 
-    def rows_of(
-        self, items: np.ndarray
-    ) -> Iterator[tuple[WordSequences, np.ndarray, np.ndarray]]:
+    def rows_of(self, items: np.ndarray) -> Iterator[tuple[WordSequences, np.ndarray, np.ndarray]]:
         """Yield the words of each segment, its rows of these items, ascending, and their items."""
         for (words, item_rows), row_of in zip(self.pieces, self._row_of_item, strict=True):
             rows = np.sort(row_of[items])

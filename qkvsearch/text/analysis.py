@@ -437,7 +437,9 @@ def _further_keys(word: str, token: Token, language: str) -> Iterator[tuple[int,
         of_word = units(word)
         if len(of_word) > 1:  # a single unit is the token's own term
             ends = accumulate(map(len, of_word))
-            yield from ((end - len(unit), end, unit) for unit, end in zip(of_word, ends))
+            yield from (
+                (end - len(unit), end, unit) for unit, end in zip(of_word, ends, strict=False)
+            )
     elif not token.subtokens:
         for term in token.variants:
             yield 0, len(word), term
