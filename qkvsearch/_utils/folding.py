@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from qkvsearch._utils.scripts import JOINERS, same_letters
+
 # Letters that Unicode does not decompose, and how they are typed without them.
 PLAIN_LETTERS = {"œ": "oe", "æ": "ae", "ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th"}
 PLAIN_LETTERS |= {"ħ": "h", "ŧ": "t", "ı": "i"}
@@ -21,14 +23,13 @@ PLAIN_SIGNS = str.maketrans(
 # tones of an emoji. Joiners have a meaning in the scripts of India and Persia, and in an emoji, so
 # they are left out between Latin, Greek and Cyrillic letters alone.
 INVISIBLE = "\u00ad\u200b\u2060\ufeff\ufe00-\ufe0f\U0001f3fb-\U0001f3ff"
-JOINERS = "\u200c\u200d"
 UNSEEN = re.compile(f"[{INVISIBLE}]+|(?<=[a-zA-Z\u00c0-\u052f])[{JOINERS}]+")
 IS_UNSEEN = re.compile(f"[{INVISIBLE}{JOINERS}]").match
 
 
 def fold(text: str) -> str:
     """Return lower case without accents, ligatures and unseen characters, in one Unicode form, with
-    one kind of apostrophe and one of dash.
+    one kind of apostrophe and one of dash, and `same_letters` of other scripts.
 
     >>> fold("Beyoncé’s ＤＪ"), fold("L’Œuvre"), fold("Straße in Łódź")
     ("beyonce's dj", "l'oeuvre", 'strasse in lodz')
@@ -39,7 +40,8 @@ def fold(text: str) -> str:
         return text.lower().replace("`", "'")
     plain = _decomposed(text)
     plain = UNDECOMPOSED.sub(lambda match: PLAIN_LETTERS[match[0]], plain)
-    return unicodedata.normalize("NFC", ACCENTS.sub("", unicodedata.normalize("NFKD", plain)))
+    plain = ACCENTS.sub("", unicodedata.normalize("NFKD", plain))
+    return unicodedata.normalize("NFC", same_letters(plain))
 
 
 def lower(text: str) -> str:
@@ -50,7 +52,7 @@ def lower(text: str) -> str:
     """
     if text.isascii():
         return fold(text)
-    plain = unicodedata.normalize("NFKC", _decomposed(text))
+    plain = unicodedata.normalize("NFKC", same_letters(_decomposed(text)))
     return unicodedata.normalize("NFC", ACCENTS.sub("", plain))
 
 
@@ -60,4 +62,4 @@ def _decomposed(text: str) -> str:
     typed = text.replace("´", "'")
     # Decompose before lower case: "𝐀" has none, but the "A" that it represents has.
     plain = unicodedata.normalize("NFKD", typed).casefold()
-    return UNSEEN.sub("", plain.translate(PLAIN_SIGNS))
+    return UNSEEN.sub("", unicodedata.normalize("NFKD", plain.translate(PLAIN_SIGNS)))

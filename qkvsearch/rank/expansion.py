@@ -14,9 +14,11 @@ from qkvsearch._utils.caching import cached_by_word, cached_property
 from qkvsearch._utils.folding import fold
 from qkvsearch._utils.query_lock import pause
 from qkvsearch.heads.bm25 import Expansion, QueryTerm
+from qkvsearch.heads.item_texts import ItemTexts
 from qkvsearch.heads.stored_models import StoredModels
+from qkvsearch.heads.unit_phrases import has_unspaced, near_phrase
 from qkvsearch.tables.synonyms import FACT
-from qkvsearch.text.analysis import HAS_CJK, MAX_TERM, NUMBER, Span, Token
+from qkvsearch.text.analysis import HAS_UNSPACED, IS_SPACED_WORD, MAX_TERM, NUMBER, Span, Token
 from qkvsearch.text.related_words import (
     LINKS,
     MIN_PREFIX,
@@ -119,7 +121,7 @@ class Joined(NamedTuple):
 class Lexicon:
     """What the words of queries mean to a build. Queries share words, so results are cached."""
 
-    def __init__(self, models: StoredModels) -> None:
+    def __init__(self, models: StoredModels, texts: ItemTexts) -> None:
         self.models = models
         self.synonyms = Synonyms(models)
         # The caches are of functions and objects that do not know the lexicon. A cache of its own
@@ -131,6 +133,7 @@ class Lexicon:
         self._meaning = cached_by_word(partial(_meaning, models, completions), CACHED_MEANINGS)
         self._correct = cached_by_word(_Corrector(models, self.synonyms).correct, CACHED_CHANGES)
         self._joined = cached_by_word(partial(_joined, models), CACHED_WORDS)
+        self._near_phrase = cached_by_word(partial(_near_phrase, models, texts), CACHED_CHANGES)
         self._term = cached_by_word(_Expander(models, self.synonyms).term, CACHED_WORDS)
 
     def is_spelled(self, word: str) -> bool:
@@ -220,6 +223,9 @@ class Lexicon:
     def corrected_text(self, text: str, is_unfinished: bool = False) -> CorrectedText:
         """Return a text as it is read. is_unfinished: whether its last word may be unfinished."""
         tokens = self.models.analyzer.tokens(text)
+        phrase = self._near_phrase(text) if has_unspaced(tokens) else None
+        if phrase is not None:
+            return CorrectedText(phrase, [Change(text, phrase, ERROR_PENALTY, "spelling")])
         unknown = (
             i
             for i, token in enumerate(tokens)
@@ -248,10 +254,24 @@ class Lexicon:
 
 def _joined(models: StoredModels, word: str) -> Expansion | None:
     """Return a word that was typed as two; None where the catalog does not have it."""
-    if len(word) < MIN_JOINED or not word.isalpha() or HAS_CJK(word):
+    if len(word) < MIN_JOINED or not word.isalpha() or HAS_UNSPACED(word):
         return None
     term = models.analyzer.tokens(word)[0].term
     return Expansion(term, word, JOINED) if models.lexical_keys.has(term) else None
+
+
+def _near_phrase(models: StoredModels, texts: ItemTexts, typed: str) -> str | None:
+    """Return the phrase that was meant, as an item has it; None for none."""
+    analyzer = models.analyzer
+    has_titles = texts.columns[:1] == ["title"]
+    near = near_phrase(models.lexical_keys, models.words, analyzer.tokens(typed), has_titles)
+    if near is None:
+        return None
+    for text in texts.of(near.item):
+        phrase = near.in_text(text, analyzer)
+        if phrase is not None:
+            return phrase
+    return near.text
 
 
 def _is_spelled(models: StoredModels, word: str) -> bool:
@@ -366,7 +386,7 @@ class _Corrector:
         Return None where there is nothing better. typed: the word with its capitals.
         """
         word = token.text
-        if not word.isalpha() or HAS_CJK(word) or len(word) > MAX_TERM:
+        if not IS_SPACED_WORD(word) or len(word) > MAX_TERM:
             return None
         # Items may have the word in another form, such as the plural.
         is_known = any(map(self.models.lexical_keys.has, (token.term, *token.variants)))

@@ -11,8 +11,8 @@ import numpy as np
 from qkvsearch._utils.query_lock import pause
 from qkvsearch.errors import QkvError, suggest
 from qkvsearch.heads.beginning_head import BEGINNING, BeginningHead
-from qkvsearch.heads.code_head import CODE, CodeHead
 from qkvsearch.heads.bm25 import inverse_document_frequency
+from qkvsearch.heads.code_head import CODE, CodeHead
 from qkvsearch.heads.dense_head import SEMANTIC
 from qkvsearch.heads.item_texts import ItemTexts
 from qkvsearch.heads.late_interaction import DEPTH
@@ -88,7 +88,7 @@ class TextSearch:
     def __init__(self, models: StoredModels, catalog: StoredCatalog) -> None:
         self.models, self.catalog = models, catalog
         self.item_texts = ItemTexts(models, catalog)
-        self.reader = QueryReader(models, catalog, Lexicon(models))
+        self.reader = QueryReader(models, catalog, Lexicon(models, self.item_texts))
 
     def vectors(self, query: Query) -> QueryVectors:
         """Return the embeddings of a query."""

@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
 from qkvsearch._utils.caching import cached_property
@@ -27,16 +27,22 @@ from qkvsearch.text.languages import (
 # Han, kana and Hangul are written without spaces between words (or, for Korean, with endings
 # attached), so pairs of neighbouring characters stand in for words.
 CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003134f"
-# The vowel signs of Hebrew, Arabic, the scripts of India, and Thai are marks, not letters, and
+# Thai, Lao, Burmese and Khmer, too. Their letters are taken together with their vowels.
+SOUTHEAST_ASIAN = (
+    "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ebd\u0ec0-\u0ece\u0edc-\u0edf"
+    "\u1000-\u103f\u1050-\u108f\u109a-\u109d\u1780-\u17d3\u17d7\u17dc\u17dd"
+)
+UNSPACED = CJK + SOUTHEAST_ASIAN
+# The vowel signs of Hebrew, Arabic, Tibetan and the scripts of India are marks, not letters, and
 # belong to the word.
 MARKS = (
     "\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670"
-    "\u0900-\u0963\u0966-\u0dff\u0e31-\u0e3a\u0e47-\u0e4e"
+    "\u0900-\u0963\u0966-\u0dff\u0f18\u0f19\u0f35\u0f37\u0f39\u0f3e\u0f3f\u0f71-\u0fbc"
 )
-LETTER, ASCII_LETTER = rf"(?:(?![{CJK}_])[\w{MARKS}])", r"[^\W_]"
+LETTER, ASCII_LETTER = rf"(?:(?![{UNSPACED}_])[\w{MARKS}])", r"[^\W_]"
 # A letter that is no digit.
-ALPHA, ASCII_ALPHA = rf"(?:(?![{CJK}_\d])[\w{MARKS}])", r"[^\W\d_]"
-RUN = r"{cjk}{letter}++(?:'{letter}++)*"
+ALPHA, ASCII_ALPHA = rf"(?:(?![{UNSPACED}_\d])[\w{MARKS}])", r"[^\W\d_]"
+RUN = r"{unspaced}{letter}++(?:'{letter}++)*"
 # What looks like code is one word with its signs: C++ and C#; AC/DC, R&B, 24/7, of short sides;
 # 1.2.3; .NET. A full stop after a word, or before a space, belongs to no word.
 CODE = (
@@ -50,7 +56,9 @@ CODE = (
 # Initials are one word: E.T., U.S.A.
 INITIALS = r"(?<![\w.'])[^\W\d_](?:\.[^\W\d_])++(?!{letter})\.?|"
 # A number: 2.5, 2,5, 1,000, 1.000, 1 000 and 1.299,50, but neither 1.2.3 nor 1,2,3.
-GROUPED = r"[1-9]\d{{0,2}}(?:(?:,\d{{3}})++(?:\.\d++)?+|(?:\.\d{{3}})++(?:,\d\d?+)?+|(?:['\x20]000)++)"
+GROUPED = (
+    r"[1-9]\d{{0,2}}(?:(?:,\d{{3}})++(?:\.\d++)?+|(?:\.\d{{3}})++(?:,\d\d?+)?+|(?:['\x20]000)++)"
+)
 NUMERAL = rf"(?:(?<!\d[.,'])(?:{GROUPED}|\d++(?:\.\d++|,\d\d?+))(?![.,']?\d)|\d++(?![.,']?\d))"
 # A number and what is beside it are one run. That is all letters that touch it, and up to three
 # letters with a blank or a hyphen between: 25m, 25 m, 25-m and 25 cm²; B6 and B-6. In 4x20mm a
@@ -58,7 +66,9 @@ NUMERAL = rf"(?:(?<!\d[.,'])(?:{GROUPED}|\d++(?:\.\d++|,\d\d?+))(?![.,']?\d)|\d+
 END = r"(?:(?=x\d)|(?!['./&]?{letter}|\+\+|#))"
 GLUED_UNIT = r"(?!(?:st|nd|rd|th|s)(?!{letter})){alpha}{{1,12}}+[23]?+" + END
 SPACED_UNIT = r"[ -](?!x\x20?\d){alpha}{{1,3}}+[23]?+" + END
-MODEL = r"(?!x[ -]?\d)(?:{alpha}{{1,12}}+-?+|{alpha}{{1,3}}+\x20(?=" + NUMERAL + f"(?!{SPACED_UNIT})))"
+MODEL = (
+    r"(?!x[ -]?\d)(?:{alpha}{{1,12}}+-?+|{alpha}{{1,3}}+\x20(?=" + NUMERAL + f"(?!{SPACED_UNIT})))"
+)
 MEASURE = (
     rf"{NUMERAL}(?:(?=x\d)|{{alpha}}(?=\d)|{GLUED_UNIT}|{SPACED_UNIT}|{END})"
     rf"|(?<=\d)x(?=\d)|{MODEL}{NUMERAL}{END}|"
@@ -108,9 +118,11 @@ class TextPattern:
 
 def _pattern(template: str, before: str = "") -> TextPattern:
     """before: what is looked for first in texts with other characters than those of ASCII."""
-    for_ascii = template.format(cjk="", letter=ASCII_LETTER, latin=ASCII_LETTER, alpha=ASCII_ALPHA)
+    for_ascii = template.format(
+        unspaced="", letter=ASCII_LETTER, latin=ASCII_LETTER, alpha=ASCII_ALPHA
+    )
     for_any = (before + template).format(
-        cjk=f"[{CJK}]+|", letter=LETTER, latin=rf"[^\W{CJK}_]", alpha=ALPHA
+        unspaced=f"[{UNSPACED}]+|", letter=LETTER, latin=rf"[^\W{UNSPACED}_]", alpha=ALPHA
     )
     return TextPattern(for_ascii, for_any)
 
@@ -130,6 +142,39 @@ RUNS, CODED = _pattern(RUN), _CodedPattern()
 MEASURES = _pattern(MEASURE.removesuffix("|"))
 _CJK = TextPattern("(?!)", f"[{CJK}]")
 IS_CJK, HAS_CJK = _CJK.match, _CJK.search
+_UNSPACED = TextPattern("(?!)", f"[{UNSPACED}]")
+IS_UNSPACED, HAS_UNSPACED = _UNSPACED.match, _UNSPACED.search
+# A word in a script with spaces, with the signs of its vowels.
+IS_SPACED_WORD = TextPattern("[a-zA-Z]+", rf"(?:(?![{UNSPACED}\d_])[\w{MARKS}])+").fullmatch
+
+# A letter of Thai and the like with its vowels: before it, above and below it, and behind it. A
+# stacked consonant of Burmese or Khmer is a sign of the one above.
+_SIGNS = (
+    "\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ece"
+    "\u102b-\u103e\u1056-\u1059\u105e-\u1060\u1062-\u1064\u1067-\u106d\u1071-\u1074"
+    "\u1082-\u108d\u108f\u109a-\u109d\u17b4-\u17d3\u17dd"
+)
+_UNIT = TextPattern(
+    ".",
+    rf"[\u0e40-\u0e44\u0ec0-\u0ec4]?.(?:[\u1039\u17d2].|[{_SIGNS}])*"
+    r"[\u0e30\u0e32\u0e45\u0eb0\u0eb2]?",
+)
+_HAS_SOUTHEAST_ASIAN = TextPattern("(?!)", f"[{SOUTHEAST_ASIAN}]").search
+
+
+def units(run: str) -> list[str]:
+    """Return the units of a folded run in a script without spaces: characters, or letters of Thai
+    and the like with their vowels.
+
+    >>> units("注意力"), units("กาแฟ")
+    (['注', '意', '力'], ['กา', 'แฟ'])
+    """
+    return _UNIT.findall(run) if _HAS_SOUTHEAST_ASIAN(run) else list(run)
+
+
+def is_unit(term: str) -> bool:
+    """Return whether a term is a single unit, which stands for all pairs that have it."""
+    return HAS_UNSPACED(term) is not None and len(units(term)) == 1
 
 
 # --- tokens and terms ---
@@ -175,10 +220,10 @@ class Analyzer:
 
     Words are runs of Unicode letters in lower case without accents. The language determines the
     stop words, the elided articles that are removed ("l'amour") and the stemmer (Snowball; for
-    English Porter 1980, revised). Chinese, Japanese and Korean text becomes pairs of characters.
-    A number and the letters that it touches are two words, so that 25m, 25 m and 25-m are the same.
-    Words that look like code, such as C++, AC/DC or .NET, stay whole; E.T. is the word "et". An
-    emoji is a word. An unknown language has neither stop words nor stems.
+    English Porter 1980, revised). Text in a script without spaces, and Korean, becomes pairs of
+    its `units`. A number and the letters that it touches are two words, so that 25m, 25 m and 25-m
+    are the same. Words that look like code, such as C++, AC/DC or .NET, stay whole; E.T. is the
+    word "et". An emoji is a word. An unknown language has neither stop words nor stems.
 
     >>> Analyzer().terms("The Cafés of Montréal aren't running 注意力")
     ['cafe', 'montreal', 'run', '注意', '意力']
@@ -191,11 +236,13 @@ class Analyzer:
     language: str = ENGLISH
 
     def tokens(self, text: str) -> list[Token]:
-        """Return all words in order. A single CJK character is a word; a longer run is pairs.
+        """Return all words in order. A single unit of a script without spaces is a word; a longer
+        run is pairs.
+
         Raises `DataError` for what is no text, as all methods do.
         """
         _check_text(text)
-        if len(text) > MAX_CACHED_TEXT or (not text.isascii() and HAS_CJK(text)):
+        if len(text) > MAX_CACHED_TEXT or (not text.isascii() and HAS_UNSPACED(text)):
             return list(_recent_tokens(text, self.language))
         return list(_cached_tokens(text, self.language))
 
@@ -220,8 +267,8 @@ class Analyzer:
     def key_terms(self, text: str) -> list[str]:
         """Return the terms under which a text is indexed.
 
-        They include stop words (for the film "It"), single CJK characters (for the query "猫"), the
-        bare words of code, numbers with the letters beside them, and stems of words typed without
+        They include stop words (for the film "It"), single units (for the query "猫"), the bare
+        words of code, numbers with the letters beside them, and stems of words typed without
         accents or apostrophes, where these differ.
 
         >>> Analyzer().key_terms("C++, AC/DC, 25 m")
@@ -232,8 +279,9 @@ class Analyzer:
             terms.append(token.term)
             terms += token.variants
         if not text.isascii():
-            for run in re.findall(f"[{CJK}]{{2,}}", fold(text)):
-                terms += run  # each character of it
+            for run in re.findall(f"[{UNSPACED}]{{2,}}", fold(text)):
+                of_run = units(run)
+                terms += of_run if len(of_run) > 1 else []
         return terms
 
     def spans(self, text: str, terms: Container[str]) -> list[Span]:
@@ -323,7 +371,7 @@ def words(text: str) -> list[str]:
 def _tokenize(text: str, language: str) -> tuple[Token, ...]:
     tokens: list[Token] = []
     for run in CODED.findall(normalizer(language)(text)):
-        if not run.isascii() and IS_CJK(run):
+        if not run.isascii() and IS_UNSPACED(run):
             tokens += [Token(pair, pair) for pair in _pairs(run)]
         elif DIGIT(run):
             tokens += [token for _, _, token in _measure(run, language)]
@@ -334,8 +382,11 @@ def _tokenize(text: str, language: str) -> tuple[Token, ...]:
 
 def _split(run: str, language: str) -> Sequence[tuple[int, int, Token]]:
     """Return the tokens of a run of letters, with start and end in it."""
-    if IS_CJK(run):
-        return [(i, i + len(pair), Token(pair, pair)) for i, pair in enumerate(_pairs(run))]
+    if IS_UNSPACED(run):
+        starts = list(accumulate(map(len, units(run)), initial=0))
+        pairs = _pairs(run)
+        begins = zip(starts, pairs, strict=False)
+        return [(start, start + len(pair), Token(pair, pair)) for start, pair in begins]
     if DIGIT(run):
         return _measure(run, language)
     return [(_elided(run, language), len(run), _word(run, language))]
@@ -392,7 +443,7 @@ def _plain_number(typed: str) -> str:
 
 
 def _pairs(run: str) -> list[str]:
-    return [run[i : i + 2] for i in range(len(run) - 1)] or [run]
+    return list(map("".join, pairwise(units(run)))) or [run]
 
 
 def _merged(spans: list[Span]) -> list[Span]:
@@ -443,7 +494,7 @@ _recent_tokens = lru_cache(maxsize=64)(_tokenize)
 # Words repeat across texts.
 @lru_cache(maxsize=1 << 17)
 def _word(run: str, language: str) -> Token:
-    """Return the token of a run that is not CJK, without an elided article."""
+    """Return the token of a run in a script with spaces, without an elided article."""
     if run.isascii() and run.isalpha() and run.islower():  # the common case: nothing to fold
         return Token(run, _term(run, language), run in _folded_stop_words(language))
     word = run[_elided(run, language) :]
@@ -455,7 +506,9 @@ def _word(run: str, language: str) -> Token:
         unaccented = term if text == word else _term(text, language)
         # O'Neill is also typed as oneill, and L'Oréal, of which "l'" is elided, as loreal.
         joined = fold(run).replace("'", "")
-        variants = dict.fromkeys([unaccented, _term(joined, language)] if "'" in run else [unaccented])
+        variants = dict.fromkeys(
+            [unaccented, _term(joined, language)] if "'" in run else [unaccented]
+        )
         variants.pop(term, None)
         return Token(text, term, text in _folded_stop_words(language), tuple(variants))
     subtokens: list[Token] = []
@@ -497,10 +550,13 @@ def _elided(run: str, language: str) -> int:
 
 def _further_keys(word: str, token: Token, language: str) -> Iterator[tuple[int, int, str]]:
     """Yield the `key_terms` of a word besides the token's term, with start and end in the word."""
-    if IS_CJK(word):
-        if len(word) > 1:  # a single character is the token's own term
-            for i, char in enumerate(word):
-                yield i, i + 1, char
+    if IS_UNSPACED(word):
+        of_word = units(word)
+        if len(of_word) > 1:  # a single unit is the token's own term
+            ends = accumulate(map(len, of_word))
+            yield from (
+                (end - len(unit), end, unit) for unit, end in zip(of_word, ends, strict=False)
+            )
     elif not token.subtokens:
         for term in token.variants:
             yield 0, len(word), term
