@@ -29,7 +29,7 @@ from qkvsearch.heads.answerability import (
 from qkvsearch.heads.bm25 import LexicalKeys, TermKeys
 from qkvsearch.imports import leaving_no_trace
 from qkvsearch.learn.training_queries import AnsweredQueries, lexical_scores
-from qkvsearch.text.analysis import IS_CJK, Analyzer
+from qkvsearch.text.analysis import IS_UNSPACED, Analyzer, is_unit
 from qkvsearch.text.languages import stop_words
 from qkvsearch.text.text_encoder import TextEncoder
 
@@ -174,7 +174,7 @@ def _is_known(sentences: Sequence[str], keys: TermKeys, analyzer: Analyzer) -> b
     than a few of their words, or characters where there are no spaces.
     """
     all_terms = {term for sentence in sentences for term in analyzer.key_terms(sentence)}
-    terms = [term for term in all_terms - stop_words() if len(term) == 1 or not IS_CJK(term)]
+    terms = [term for term in all_terms - stop_words() if is_unit(term) or not IS_UNSPACED(term)]
     return float(np.mean([keys.n_with(term) > 0 for term in terms])) >= MAX_KNOWN
 
 

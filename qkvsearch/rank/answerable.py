@@ -26,6 +26,9 @@ from qkvsearch.text.labelled import LabelledVectors
 FEW_WORDS = 3
 # A word is rare that one text has, or at most this share of them.
 RARE_SHARE = 0.01
+# In a script without spaces, a query is answered where one item has more than this share of its
+# characters. Words cannot be counted there: most pairs of characters belong to two words.
+ENOUGH_CHARACTERS = 0.5
 
 # A head to which all texts are similar finds an answer if the best item stands out by so many
 # standard deviations more than the best of as many unrelated items; by none where the catalog has
@@ -88,7 +91,11 @@ def answerable(
     # Also where the probability is NaN: a ranking refuses such scores, and silence would hide them.
     is_probable = not value <= known.level
     answers = (
-        has_all_words or has_rare_word or is_probable or _is_near(models, evidence.values, words)
+        has_all_words
+        or has_rare_word
+        or words.covered > ENOUGH_CHARACTERS
+        or is_probable
+        or _is_near(models, evidence.values, words)
     )
     return Answerable(value, answers)
 
