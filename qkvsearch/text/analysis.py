@@ -135,7 +135,7 @@ IS_CJK, HAS_CJK = _CJK.match, _CJK.search
 # --- tokens and terms ---
 
 # What is neither a number nor an emoji nor any other sign.
-has_topic = re.compile(r"(?!\d+(?:\.\d+)*$).*\w").match
+has_topic = re.compile(r"(?![\d.]+\u20e3?$).*\w").match
 NUMBER = re.compile(r"\d+(?:\.\d+)*").fullmatch
 # A number as it is typed in a run, with the letters before or behind it.
 NUMBER_IN_RUN = re.compile(r"(?P<before>\D*?)(?P<number>\d(?:[\d.,' ]*\d)?)(?P<behind>\D.*)?")
