@@ -1,4 +1,4 @@
-"""One form of texts that differ only in case, accents, signs and Unicode form, to compare them by."""
+"""One form of texts that differ only in case, accents, signs and Unicode form."""
 
 from __future__ import annotations
 

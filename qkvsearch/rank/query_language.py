@@ -22,8 +22,9 @@ MAX_WORDS = 8
 # Other characters for the signs of this language: the quotation marks of word processors, and the
 # full-width signs that Chinese and Japanese keyboards type.
 OTHER_SIGNS = str.maketrans("“”„‟«»＂－：＊＾", '"""""""-:*^')
-# One piece between blanks, with the punctuation behind it, which is no part of a value: `year:2005,`.
-# Two points are, as in `year:2000..`. A quotation mark inside a word means inches, or is a slip.
+# One piece between blanks, with the punctuation behind it, which is no part of a value, as in
+# `year:2005,`. Two points are: `year:2000..`. A quotation mark inside a word means inches, or is a
+# slip.
 PIECE = re.compile(
     r"""(?P<minus>-)?
         (?:(?P<field>[^\s":]{1,64}):)?

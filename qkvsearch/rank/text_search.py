@@ -51,10 +51,14 @@ BY_POPULARITY = "An empty query: the most popular items come first."
 BY_ID = "An empty query: items are in the order of their ids."
 
 
+# A head that brings items to the top.
+FirstHead = BeginningHead | CodeHead | NumberHead
+
+
 class Preferred(NamedTuple):
     """Items that a head brings to the top."""
 
-    head: BeginningHead | CodeHead | NumberHead
+    head: FirstHead
     # bool (n_items,).
     items: np.ndarray
 
@@ -241,7 +245,7 @@ class TextSearch:
         self, asked: Asked, query: Query, requested: Sequence[SearchHead], is_typing: bool
     ) -> list[Preferred]:
         """Return the items that come first, those of the strictest reason last."""
-        found = {}
+        found: dict[FirstHead, np.ndarray | None] = {}
         if is_typing:
             found[BEGINNING] = BEGINNING.items(self.models, query.typed.text)
         if LEXICAL in requested:

@@ -57,12 +57,16 @@ CODE = (
 INITIALS = r"(?<![\w.'])[^\W\d_](?:\.[^\W\d_])++(?!{letter})\.?|"
 # A number: 2.5, 2,5, 1,000, 1.000, 1 000 and 1.299,50, but neither 1.2.3 nor 1,2,3.
 GROUPED = (
-    r"[1-9]\d{{0,2}}(?:(?:,\d{{3}})++(?:\.\d++)?+|(?:\.\d{{3}})++(?:,\d\d?+)?+|(?:['\x20]000)++)"
+    r"[1-9]\d{{0,2}}(?:(?:,\d{{3}})++(?:\.\d++)?+"
+    r"|(?:\.\d{{3}})++(?:,\d\d?+)?+"
+    r"|(?:'\d{{3}})++|(?:\x20000)++)"
 )
-NUMERAL = rf"(?:(?<!\d[.,'])(?:{GROUPED}|\d++(?:\.\d++|,\d\d?+))(?![.,']?\d)|\d++(?![.,']?\d))"
+DECIMAL = r"\d++(?:\.\d++|,\d\d?+)"
+NUMERAL = rf"(?:(?<!\d[.,'])(?:{GROUPED}|{DECIMAL})(?![.,']?\d)|\d++(?![.,']?\d))"
 # A number and what is beside it are one run. That is all letters that touch it, and up to three
 # letters with a blank or a hyphen between: 25m, 25 m, 25-m and 25 cm²; B6 and B-6. In 4x20mm a
-# further number follows the x, in 5W30 another letter. Ordinals and decades are words of their own: 19th, 90s.
+# further number follows the x, in 5W30 another letter. Ordinals and decades are words of their own:
+# 19th, 90s.
 END = r"(?:(?=x\d)|(?!['./&]?{letter}|\+\+|#))"
 GLUED_UNIT = r"(?!(?:st|nd|rd|th|s)(?!{letter})){alpha}{{1,12}}+[23]?+" + END
 SPACED_UNIT = r"[ -](?!x\x20?\d){alpha}{{1,3}}+[23]?+" + END
@@ -75,9 +79,9 @@ MEASURE = (
 )
 # An emoji is one run, with all that joiners or flags make one of.
 ONE_EMOJI = (
-    "(?:[\U0001f1e6-\U0001f1ff]{{2}}|[0-9#*]\u20e3|[\u203c\u2049\u2194-\u2199\u21a9\u21aa\u231a-\u23ff"
-    "\u25fb-\u25fe\u2600-\u27bf\u2b05-\u2b55\u3030\u303d\U0001f000-\U0001f1e5\U0001f200-\U0001faff]"
-    "[\U000e0020-\U000e007f]*+)"
+    "(?:[\U0001f1e6-\U0001f1ff]{{2}}|[0-9#*]\u20e3|"
+    "[\u203c\u2049\u2194-\u2199\u21a9\u21aa\u231a-\u23ff\u25fb-\u25fe\u2600-\u27bf\u2b05-\u2b55\u3030"
+    "\u303d\U0001f000-\U0001f1e5\U0001f200-\U0001faff][\U000e0020-\U000e007f]*+)"
 )
 EMOJI = f"{ONE_EMOJI}(?:\u200d{ONE_EMOJI})*+"
 
@@ -180,7 +184,7 @@ def is_unit(term: str) -> bool:
 # --- tokens and terms ---
 
 # What is neither a number nor an emoji nor any other sign.
-has_topic = re.compile(r"(?!\d+(?:\.\d+)*$).*\w").match
+has_topic = re.compile(r"(?![\d.]+\u20e3?$).*\w").match
 NUMBER = re.compile(r"\d+(?:\.\d+)*").fullmatch
 # A number as it is typed in a run, with the letters before or behind it.
 NUMBER_IN_RUN = re.compile(r"(?P<before>\D*?)(?P<number>\d(?:[\d.,' ]*\d)?)(?P<behind>\D.*)?")

@@ -24,6 +24,11 @@ def read(query):
         ("title:sho*", ["title:sho*"]),
         ("“curly quotes” here", ['"curly quotes"', "here"]),
         ('"one", "two".', ['"one"', '"two"']),
+        ("c:2005.", ["c:2005"]),
+        ("c:2005, genre:pop; x", ["c:2005", "genre:pop", "x"]),
+        ("c:2000.. c:..1999", ["c:2000..", "c:..1999"]),
+        ("c:2000.., c:..1999. c:2000...", ["c:2000..", "c:..1999", "c:2000.."]),
+        ("c:2000..2006,", ["c:2000..2006"]),
     ],
 )
 def test_operators_are_read(query, clauses):
