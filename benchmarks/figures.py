@@ -61,6 +61,7 @@ CLAIMS = (
     Section("text_search", "Searching texts"),
     Section("search_speed", "What a search takes"),
     Section("search", "Searching with typos"),
+    Section("phrase_errors", "Chinese titles with an error"),
     Section("sample_search", "The bundled questions"),
     Section("answerability", "Telling what has no answer"),
     Section("match_grades", "What the grade of a hit is worth"),

@@ -4,6 +4,7 @@ import pandas as pd
 import pytest
 
 import qkvsearch as qkv
+from qkvsearch.rank.answerable import answerable
 
 TITLES = {
     "zh": ["霸王别姬", "宫保鸡丁", "饮食男女", "回到未来"],
@@ -91,6 +92,14 @@ def test_a_query_is_answered_where_one_item_has_most_of_its_characters(shelf):
     hits = shelf.search("少年用时间机器来到未来")
     assert str(hits[0].id) == "zh-3"
     assert not hits.corrections
+
+
+def test_more_than_half_of_the_characters_are_enough(shelf):
+    words = shelf.texts.reader.read("风雨中听花落的声音").lookup.words
+    heads = dict.fromkeys(shelf.models.head_weights)
+    for covered, answers in ((words.covered, False), (0.5, False), (0.51, True)):
+        asked = words._replace(covered=covered)
+        assert answerable(shelf.models, asked, heads).answers == answers
 
 
 @pytest.mark.parametrize("typed", ["如何申请护照", "量子力学入门教程", "วิธีทำบัญชี", "天気予報を見る"])
