@@ -32,8 +32,8 @@ words_and_oddities = st.text() | st.lists(
         ("a‐b a‑b a‒b a–b a—b a−b a－b", " ".join(["a-b"] * 7)),
         ("so\u00adft ze\u200bro wo\u2060rd \ufeffBOM", "soft zero word bom"),
         ("a\u200db c\u200cd", "ab cd"),
-        ("می\u200cخواهم", "می\u200cخواهم"),  # a joiner has a meaning in Persian
-        ("क्\u200dष", "क्\u200dष"),
+        ("می\u200cخواهم", "مي\u200cخواهم"),  # a joiner has a meaning in Persian
+        ("क्\u200dष", "क्ष"),
     ],
 )
 def test_fold_makes_spellings_of_one_word_equal(text, expected):
