@@ -26,6 +26,8 @@ PAD_TOKENS = ("[PAD]", "<pad>")
 # How WordPiece marks a piece that continues the word before it, and how SentencePiece marks one
 # that does not.
 CONTINUES, BEGINS = "##", "▁"
+# How a piece is shown that is a space and nothing else, which SentencePiece makes.
+SPACE = "␣"
 
 
 def is_blank(text: str) -> bool:
@@ -172,7 +174,9 @@ def words_beyond(text: str, encoding: Any) -> list[str]:
 
 
 def piece_labels(text: str, encoding: Any) -> list[str]:
-    """Return the pieces as written, "##" before a continuation, `<PAD>`, and special tokens."""
+    """Return the pieces as written, "##" before a continuation, "␣" for a space alone, `<PAD>`, and
+    special tokens.
+    """
     labels = []
     has_begins = any(token.startswith(BEGINS) for token in encoding.tokens)
     for token, (start, end), is_added in zip(
@@ -180,12 +184,24 @@ def piece_labels(text: str, encoding: Any) -> list[str]:
     ):
         if token in PAD_TOKENS:
             labels.append(PADDING)
-        elif is_added or token == BEGINS:
+        elif is_added:
             labels.append(token)
+        elif token == BEGINS:
+            labels.append(SPACE)
         else:
-            is_continued = continues(token, text[:start], has_begins)
-            labels.append((CONTINUES if is_continued else "") + text[start:end])
+            piece = text[start:end]
+            is_continued = continues(token, text[:start], has_begins) and not is_sign(piece)
+            labels.append((CONTINUES if is_continued else "") + piece)
     return labels
+
+
+def is_sign(piece: str) -> bool:
+    """Return whether a piece has no letter and no digit: the end of a sentence continues no word.
+
+    >>> is_sign(","), is_sign("s'"), is_sign("深")
+    (True, False, False)
+    """
+    return not any(map(str.isalnum, piece))
 
 
 def continues(token: str, before: str, has_begins: bool) -> bool:
