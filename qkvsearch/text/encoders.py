@@ -324,9 +324,10 @@ def requested(encoder: str, columns: Sequence[Sequence[str]], languages: Sequenc
         chosen = choose(columns, languages)
         return chosen._replace(why=f"automatic: {chosen.why}")
     if encoder == BEST:
-        heads = [name for name in prior_weights(BEST, languages) if name not in LEARNED][1:]
-        return Choice(BEST, f"installed for texts in {names_of(languages)}: {_listed(heads) or 'none'}")
-    # Who asks for an encoder that reads English alone may not know that there is one for the texts.
+        heads = dense_heads(prior_weights(BEST, languages))
+        taken = _listed([name for name in heads if name not in LEARNED]) or "none"
+        return Choice(BEST, f"all that is installed for texts in {names_of(languages)}: {taken}")
+    # Who asks for an encoder of English alone may not know that there is one for the texts.
     is_misread = encoder in ("static", "minilm") and not are_english(languages)
     return Choice(encoder, "your choice", choose(columns, languages).better if is_misread else "")
 

@@ -79,7 +79,7 @@ WITHOUT_STEMMER = {
 # TED talks, of films and of XQuAD's questions none is surely in another language, and nine of ten
 # German questions are in German.
 SURE = 0.9
-# A catalog is in several languages where this share of its texts is surely in others than the first.
+# A catalog is in several languages where this share of its texts is surely in other ones.
 SEVERAL = 0.1
 
 
