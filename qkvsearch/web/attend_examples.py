@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 # compare with, and a mask, where there is one. They are in English, as MiniLM is.
 EXAMPLES: Sequence[Mapping[str, str]] = (
     {
-        "text": "The animal didn't cross the street because it was too tired",
+        "text": "The animal didn't cross the street because it was too tired.",
         "word": "it",
         "at": "animal",
     },

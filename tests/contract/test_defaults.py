@@ -71,7 +71,7 @@ CONSTANTS = [
     ("heads", "DEPTH", 30),
     ("heads", "LONGEST_ITEM", 128),
     ("heads", "TEMPERATURE", 0.05),
-    ("text", "SECOND_PASS", {"static": 0.3, "minilm": 1 / 3, "transformer": 1 / 3}),
+    ("text", "SECOND_PASS", {"static": 0.3, "minilm": 1 / 3, "e5": 1 / 3, "transformer": 1 / 3}),
     (
         "text",
         "CHOICES",
@@ -85,6 +85,19 @@ CONSTANTS = [
                 "static": 0.15,
                 "minilm": 0.6,
             },
+            "e5": {"lexical": 0.3, "e5": 0.7},
+        },
+    ),
+    (
+        "text",
+        "ALL_ENGLISH",
+        {
+            "lexical": 0.08,
+            "lsa": 0.02,
+            "contrastive": 0.07,
+            "static": 0.1,
+            "e5": 0.25,
+            "minilm": 0.48,
         },
     ),
     ("rank", r"\w+_WEIGHT", 0.3),

@@ -109,6 +109,9 @@ function recordedPlace({ text, mask, against }) {
   );
 }
 
+/** A sentence with what stands between backticks as code. */
+const withCode = (sentence) => sentence.split("`").map((part, place) => (place % 2 ? el("code", {}, part) : part));
+
 let records = null;
 
 async function fromRecord(values) {
@@ -124,8 +127,9 @@ async function fromRecord(values) {
 function show(answer, asked, isNewest) {
   const before = reading?.words[chosen.word];
   reading = new Reading(answer);
-  const notes = asked.encoder === RECORDED ? [say("recorded")] : answer.notes;
-  byId("notes").replaceChildren(...notes.map((note) => el("p", { class: "note" }, text(note))));
+  const notes = answer.notes.map((note) => el("p", { class: "note" }, text(note)));
+  if (asked.encoder === RECORDED) notes.unshift(el("p", { class: "note" }, withCode(say("recorded"))));
+  byId("notes").replaceChildren(...notes);
   const { words, layers, heads, hasLayers } = reading;
   byId("size").textContent = say(hasLayers ? "size" : "sizeOnly", {
     words: count(words.length), tokens: count(answer.tokens.length), layers, heads,
