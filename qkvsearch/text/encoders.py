@@ -148,14 +148,14 @@ def prior_weights(choice: str, languages: Sequence[str] = (EN,)) -> dict[str, fl
 def _best_weights(languages: Sequence[str]) -> dict[str, float]:
     """Return the weights of all installed encoders that read these languages.
 
-    In other languages than English that is e5 alone: static and minilm have learned nothing of
-    them.
+    With other languages than English that is e5 alone: static and minilm have learned nothing of
+    them. Where it is missing, they are better than nothing.
     """
     available = installed()
     if are_english(languages) and "e5" in available:
         known = {*available, "lexical", *LEARNED}
         return {name: weight for name, weight in ALL_ENGLISH.items() if name in known}
-    fitting = ["minilm", "static"] if are_english(languages) else ["e5", "static"]
+    fitting = [*transformers_for(languages), "static"]
     return dict(CHOICES[next((name for name in fitting if name in available), "corpus")])
 
 
@@ -285,35 +285,53 @@ class Choice(NamedTuple):
 
 
 def choose(columns: Sequence[Sequence[str]], languages: Sequence[str] = (EN,)) -> Choice:
-    """Choose an encoder for text columns in these languages, by ISO codes.
+    """Choose an encoder for text columns in these languages, by ISO codes, the most frequent first.
 
-    It is the transformer for the languages, if it is installed and encodes the columns in about a
-    minute: minilm for English alone, e5 for all others. e5 reads English too, and is taken where
-    minilm is not installed. Otherwise it is static if that is installed, which knows English alone,
+    It is the first of `transformers_for` these languages that is installed and encodes the columns
+    in about a minute. Otherwise it is static if that is installed, which knows English alone,
     otherwise corpus. Texts and installation alone decide.
 
     >>> choose([["Red kettle", "Blue kettle"]]).encoder in ("minilm", "e5", "static", "corpus")
     True
     """
     available = installed()
-    fitting = ["minilm", "e5"] if are_english(languages) else ["e5"]
-    best = next((name for name in fitting if name in available), fitting[0])
-    seconds = encoding_seconds(columns, best)
-    is_quick = seconds <= MAX_SECONDS
+    seconds = {name: encoding_seconds(columns, name) for name in transformers_for(languages)}
+    quick = [name for name, estimated in seconds.items() if estimated <= MAX_SECONDS]
+    taken = next((name for name in quick if name in available), None)
     texts = f"texts in {names_of(languages)}"
-    if best in available and is_quick:
-        return Choice(best, f"for {texts}; it encodes them in {duration(seconds)}")
+    if taken is not None:
+        why = f"for {texts}; it encodes them in {duration(seconds[taken])}"
+        reads_all = taken == "e5" or are_english(languages)
+        if reads_all or quick[0] in available:
+            return Choice(taken, why)
+        return Choice(taken, f"{why}; {quick[0]} is not installed", better=quick[0])
 
     fallback = "static" if "static" in available else "corpus"
-    if is_quick:
-        return Choice(fallback, f"{best} for {texts} is not installed", better=best)
+    if quick:
+        return Choice(fallback, f"{quick[0]} for {texts} is not installed", better=quick[0])
+    best = next((name for name in seconds if name in available), next(iter(seconds)))
     is_missing = " is not installed, and" if best not in available else ""
-    why = f"{best}{is_missing} would encode for {duration(seconds)}"
+    why = f"{best}{is_missing} would encode for {duration(seconds[best])}"
     if best in available:
         why += f"; --encoder {best} takes it anyway"
     if fallback == "corpus" and are_english(languages):
         why += f"; {GET_STATIC} gets static, which is quicker"
     return Choice(fallback, why)
+
+
+def transformers_for(languages: Sequence[str]) -> list[str]:
+    """Return the transformers that read texts in these languages, by ISO codes, the best first.
+
+    For English alone that is minilm, and for all others e5. Each stands in for the other where it
+    is not installed: e5 reads English too, and minilm most texts of a catalog that is first of all
+    in English.
+
+    >>> transformers_for(["en"]), transformers_for(["en", "zh"]), transformers_for(["zh", "en"])
+    (['minilm', 'e5'], ['e5', 'minilm'], ['e5'])
+    """
+    if are_english(languages):
+        return ["minilm", "e5"]
+    return ["e5", "minilm"] if languages[0] == EN else ["e5"]
 
 
 def requested(encoder: str, columns: Sequence[Sequence[str]], languages: Sequence[str]) -> Choice:

@@ -39,6 +39,9 @@ def having(monkeypatch):
         (ALL, ["en", "zh"], FEW, "e5", ""),
         (("static", "minilm"), ["de"], FEW, "static", "e5"),
         (("static", "e5"), ["en"], FEW, "e5", ""),
+        # minilm reads most of it, and e5 all.
+        (("static", "minilm"), ["en", "zh"], FEW, "minilm", "e5"),
+        (("static", "minilm"), ["zh", "en"], FEW, "static", "e5"),
         (("static",), ["en"], FEW, "static", "minilm"),
         ((), ["zh"], FEW, "corpus", "e5"),
         # What takes longer than a minute is neither taken nor advised.
@@ -100,6 +103,7 @@ def test_an_encoder_of_english_alone_on_other_texts_gets_advice_too(having):
         # static and minilm have learned nothing of other languages.
         (ALL, ["zh"], dense_heads(CHOICES["e5"])),
         (("static", "minilm"), ["zh"], dense_heads(CHOICES["static"])),
+        (("static", "minilm"), ["en", "zh"], dense_heads(CHOICES["minilm"])),
     ],
 )
 def test_best_is_all_that_is_installed_for_the_languages_however_long(

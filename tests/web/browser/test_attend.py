@@ -19,9 +19,10 @@ def layered(chromium, serving, videos_path, tiny_bert, tmp_path_factory):
             yield server
 
 
-@pytest.fixture(scope="module")
-def static_server(chromium, serving, videos_path):
+@pytest.fixture
+def plain(chromium, serving, videos_path, tmp_path, monkeypatch):
     """A server of the videos without a transformer."""
+    monkeypatch.setenv("QKVSEARCH_MODELS", str(tmp_path))
     with serving(videos_path, "--read-only") as server:
         yield server
 
@@ -165,8 +166,8 @@ def test_without_layers_there_is_one_map(visit, layered):
         assert "Q = K = V = X" in page.text_content("#place")
 
 
-def test_without_a_transformer_the_page_opens_with_a_recorded_example(visit, static_server):
-    with visit(static_server, "/attend") as page:
+def test_without_a_transformer_the_page_opens_with_a_recorded_example(visit, plain):
+    with visit(plain, "/attend") as page:
         page.wait_for_selector("#lines button[aria-current]")
         assert page.input_value("#encoder") == "recorded"
         assert "Recorded" in page.text_content("#notes")
