@@ -134,7 +134,7 @@ def prior_weights(choice: str, languages: Sequence[str] = (EN,)) -> dict[str, fl
         weights = dict(CHOICES["minilm"])
         weights["transformer"] = weights.pop("minilm")
     else:
-        close = suggest(choice, NAMES)
+        close = suggest(choice, list(NAMES))
         names = ", ".join(NAMES)
         raise QkvError(f"no encoder {choice!r}{close} (there is {names}, or a model's folder)")
     from qkvsearch.text.pretrained.static import find_package
