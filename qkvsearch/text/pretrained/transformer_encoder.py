@@ -253,8 +253,8 @@ class TransformerEncoder(TextEncoder):
 
     def attend(self, text: str, mask: str = "none") -> EncodedText:
         """Compute the attention of every layer and head: see `TextEncoder`. The model was trained
-        without a mask.
-        `<PAD>` in the text is the model's own padding token.
+        without a mask. `<PAD>` in the text is the model's own padding token. What a model wants
+        before queries and items is left out: only the text is shown.
         """
         padding = self.tokenizer.padding_token
         text, encoding = self._encoding(WRITTEN_PADDING.sub(padding, text))
