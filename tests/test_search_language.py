@@ -148,7 +148,8 @@ def test_a_synonym_is_a_way_to_find_a_word(shop):
 
 
 def test_synonyms_beyond_a_hundred_words_are_left_out_and_noted(tmp_path):
-    phrases = [f"word{n} other{n}" for n in range(60)]
+    endings = [f"{chr(97 + n // 10)}{chr(97 + n % 10)}" for n in range(60)]
+    phrases = [f"word{ending} other{ending}" for ending in endings]
     titles = [*phrases, "tent", "rope"]
     items = {"id": titles, "title": titles}
     synonyms = {"tent": phrases, "rope": phrases[:50]}

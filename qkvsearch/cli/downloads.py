@@ -20,6 +20,10 @@ EXTRAS = {
         ["safetensors", "tokenizers", "wordllama"],
         "search by meaning: encoders static, minilm, e5",
     ),
+    "languages": (
+        ["safetensors", "tokenizers"],
+        "search by meaning in other languages: encoder e5",
+    ),
     "fast": (["onnx", "onnxruntime"], "faster encoders minilm, e5"),
     "web": (
         ["fastapi", "fastapi_offline", "jinja2", "prometheus_client", "uvicorn"],

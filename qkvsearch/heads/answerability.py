@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from qkvsearch.heads.bm25 import TermKeys
+from qkvsearch.heads.unit_phrases import has_unspaced, largest_covered_share
 from qkvsearch.text.analysis import Token
 from qkvsearch.text.encoders import LEARNED
 
@@ -74,6 +75,9 @@ class WordStatistics(NamedTuple):
     rarest: int
     # By term, the most that it adds to a lexical score.
     largest: Mapping[str, float]
+    # In a script without spaces, the largest share of the text's characters that one item has, each
+    # within a pair or a word of the text; 0 in other scripts.
+    covered: float = 0.0
 
     @classmethod
     def of(cls, keys: TermKeys, tokens: Sequence[Token]) -> WordStatistics:
@@ -91,6 +95,7 @@ class WordStatistics(NamedTuple):
             common=sum(map(log1p, n_with)) / log1p(keys.n_items) / len(terms),
             rarest=min(n_with),
             largest={term: keys.largest(term) for term in terms},
+            covered=largest_covered_share(keys, tokens) if has_unspaced(tokens) else 0.0,
         )
 
     def evidence(self, best: Mapping[str, Any]) -> Evidence:
@@ -193,8 +198,14 @@ class Answerability:
         >>> round(Answerability(noise, 1.0, 0.0, 0.5, "").match_level("lsa", "latin"), 3)
         0.375
         """
+        return self.noise_level(head, letters, MATCHING)
+
+    def noise_level(self, head: str, letters: str, deviations: float) -> float:
+        """Return the value of a head that is so many standard deviations above that of texts
+        without an answer.
+        """
         mean, deviation = self.noise[letters][head]
-        return mean + MATCHING * deviation
+        return mean + deviations * deviation
 
     def probability(self, strength: float) -> float:
         """Return the probability that the catalog answers a query with evidence of this strength.

@@ -9,7 +9,7 @@ from heapq import nsmallest
 import numpy as np
 
 from qkvsearch._utils.caching import cached_by_word, cached_property
-from qkvsearch.text.analysis import HAS_CJK, MAX_TERM, Analyzer
+from qkvsearch.text.analysis import IS_SPACED_WORD, MAX_TERM, Analyzer, is_unit
 from qkvsearch.text.spelling import LetterIndex
 from qkvsearch.text.vocabulary import Vocabulary
 
@@ -87,7 +87,7 @@ class WordSequences:
         Japanese or Korean matches all words that contain it.
         """
         encoded = term.encode(errors="replace")
-        if len(term) == 1 and HAS_CJK(term):
+        if is_unit(term):
             return np.asarray(np.char.find(self.spellings, encoded) >= 0)
         return np.asarray(self.terms == encoded)
 
@@ -265,6 +265,14 @@ class WordIndex:
         items, first, second = map(np.concatenate, zip(*pairs, strict=True))
         return items, first, second
 
+    def rows_of(self, items: np.ndarray) -> Iterator[tuple[WordSequences, np.ndarray, np.ndarray]]:
+        """Yield the words of each segment, its rows of these items, ascending, and their items."""
+        for (words, item_rows), row_of in zip(self.pieces, self._row_of_item, strict=True):
+            rows = np.sort(row_of[items])
+            rows = rows[rows >= 0]
+            if len(rows):
+                yield words, rows, item_rows[rows]
+
     @cached_property
     def _row_of_item(self) -> list[np.ndarray]:
         """For each piece the row of each item, int64 (n_items,); −1 for items of other pieces."""
@@ -301,7 +309,7 @@ class WordIndex:
         Numbers are none of them, nor are words of scripts in which a word is a character or two.
         """
         words = (spelling.decode(errors="replace") for spelling in self.spellings.tolist())
-        return LetterIndex([word for word in words if word.isalpha() and not HAS_CJK(word)])
+        return LetterIndex(list(filter(IS_SPACED_WORD, words)))
 
     def has(self, word: str) -> bool:
         """Return whether a text has the word in this spelling, folded."""

@@ -26,6 +26,14 @@ from qkvsearch.text.labelled import LabelledVectors
 FEW_WORDS = 3
 # A word is rare that one text has, or at most this share of them.
 RARE_SHARE = 0.01
+# In a script without spaces, a query is answered where one item has more than this share of its
+# characters. Words cannot be counted there: most pairs of characters belong to two words.
+ENOUGH_CHARACTERS = 0.5
+
+# A head to which all texts are similar finds an answer if the best item stands out by so many
+# standard deviations more than the best of as many unrelated items; by none where the catalog has
+# a smaller share of the query's words than the second number.
+NEAR, KNOWN_SHARE = 1.0, 0.5
 
 # The next three decide how well a hit matches; see `grades`. `LEAD` and `CERTAIN` were chosen on
 # TED's dev queries, `SURE` on a dozen queries for films. benchmarks/claims/match_grades.py measures
@@ -83,7 +91,11 @@ def answerable(
     # Also where the probability is NaN: a ranking refuses such scores, and silence would hide them.
     is_probable = not value <= known.level
     answers = (
-        has_all_words or has_rare_word or is_probable or _is_near(models, evidence.values, words)
+        has_all_words
+        or has_rare_word
+        or words.covered > ENOUGH_CHARACTERS
+        or is_probable
+        or _is_near(models, evidence.values, words)
     )
     return Answerable(value, answers)
 
@@ -106,8 +118,16 @@ def _is_near(models: StoredModels, evidence: Mapping[str, Any], words: WordStati
     An encoder that was learned from the catalog tells too little of a single item.
     """
     head = judging_head(models)
-    level = models.answerability.match_level(head, words.letters)
-    return head not in LEARNED and evidence.get(head, 0) > level
+    if head in LEARNED:
+        return False
+    known = models.answerability
+    level = known.match_level(head, words.letters)
+    if head in known.relative:
+        # Most words are unknown where a query is in another language than the catalog: then only
+        # this head can tell, and hits that do not stand out are graded as weak.
+        deviations = NEAR if words.share >= KNOWN_SHARE else 0.0
+        level = known.noise_level(head, words.letters, deviations)
+    return evidence.get(head, 0) > level
 
 
 def grades(

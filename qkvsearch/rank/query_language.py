@@ -22,13 +22,14 @@ MAX_WORDS = 8
 # Other characters for the signs of this language: the quotation marks of word processors, and the
 # full-width signs that Chinese and Japanese keyboards type.
 OTHER_SIGNS = str.maketrans("“”„‟«»＂－：＊＾", '"""""""-:*^')
-# One piece between blanks. A quotation mark inside a word means inches, or is a slip.
+# One piece between blanks, with the punctuation behind it, which is no part of a value: `year:2005,`.
+# Two points are, as in `year:2000..`. A quotation mark inside a word means inches, or is a slip.
 PIECE = re.compile(
     r"""(?P<minus>-)?
         (?:(?P<field>[^\s":]{1,64}):)?
         (?:"(?P<phrase>[^"]*)"|(?P<word>[^\s"]+?)(?P<star>(?<![*\s])\*)?)
         (?:\^(?P<boost>\d{1,3}(?:\.\d{1,3})?))?
-        (?=$|\s|[,.;!?)，。；！？）、](?=$|\s))""",
+        (?:(?=$|\s)|(?(field)(?<!\d\.)(?!\.\.))[,.;!?)，。；！？）、]+(?=$|\s))""",
     re.VERBOSE,
 )
 # A query without these characters is text.
@@ -87,6 +88,8 @@ def parse_query(query: str, is_field: Callable[[str], bool] = lambda name: False
     ['red', '"rain jacket"', '-potatoes', 'c:4', 'sho*']
     >>> [clause.text for clause in parse_query("12:30, rock - roll, 5 * 3, 7\\" single").clauses]
     ['12:30, rock - roll, 5 * 3, 7" single']
+    >>> list(map(str, parse_query("c:5.. c:4, c:3.", {"c"}.__contains__).clauses))
+    ['c:5..', 'c:4', 'c:3']
     >>> parse_query("jacket^2").clauses[0].boost
     2.0
     >>> list(map(str, parse_query("雨衣 －骑行 有货：有", {"有货"}.__contains__).clauses))

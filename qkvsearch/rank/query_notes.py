@@ -14,7 +14,7 @@ from qkvsearch.rank.expansion import MAX_EXPANSION
 from qkvsearch.rank.query import MAX_SYNONYM_WORDS, Query, QueryReader
 from qkvsearch.rank.query_language import MAX_OPERATORS
 from qkvsearch.tables.column_types import type_named
-from qkvsearch.text.analysis import HAS_CJK
+from qkvsearch.text.analysis import HAS_UNSPACED
 
 NO_TEXTS = (
     "These items have no texts to search: they came from interactions alone. Build with a file of "
@@ -99,7 +99,7 @@ def _unknown_words(query: Query, reader: QueryReader) -> list[str]:
         text
         for text, token in words.items()
         if not keys.has(token.term)
-        and not HAS_CJK(text)
+        and not HAS_UNSPACED(text)
         and text not in noted
         and text not in codes
     ]

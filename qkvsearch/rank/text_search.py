@@ -10,12 +10,14 @@ import numpy as np
 
 from qkvsearch._utils.query_lock import pause
 from qkvsearch.errors import QkvError, suggest
-from qkvsearch.heads.beginning_head import BEGINNING
+from qkvsearch.heads.beginning_head import BEGINNING, BeginningHead
 from qkvsearch.heads.bm25 import inverse_document_frequency
+from qkvsearch.heads.code_head import CODE, CodeHead
 from qkvsearch.heads.dense_head import SEMANTIC
 from qkvsearch.heads.item_texts import ItemTexts
 from qkvsearch.heads.late_interaction import DEPTH
 from qkvsearch.heads.lexical_head import LEXICAL
+from qkvsearch.heads.number_head import NUMBERS, NumberHead
 from qkvsearch.heads.query_vectors import QueryVectors
 from qkvsearch.heads.search_head import Asked, SearchHead, TextHead
 from qkvsearch.heads.search_heads import HEADS
@@ -49,6 +51,14 @@ BY_POPULARITY = "An empty query: the most popular items come first."
 BY_ID = "An empty query: items are in the order of their ids."
 
 
+class Preferred(NamedTuple):
+    """Items that a head brings to the top."""
+
+    head: BeginningHead | CodeHead | NumberHead
+    # bool (n_items,).
+    items: np.ndarray
+
+
 class FirstPass(NamedTuple):
     """The heads that know a query, and their weights, both by the names of the heads."""
 
@@ -56,20 +66,20 @@ class FirstPass(NamedTuple):
     weights: dict[str, float]
 
     def fused(
-        self, allowed: Filter, beginning: np.ndarray | None
+        self, allowed: Filter, preferred: Sequence[Preferred]
     ) -> tuple[Mapping[str, Scores], Scores]:
-        """Return the scores of each head, and of all heads together.
-
-        beginning: bool (n_items,), the items that begin as typed; None where nobody is typing.
-        """
+        """Return the scores of each head, and of all heads together."""
 
         def fuse_all(scores: Mapping[str, Scores]) -> Scores:
             fused = fuse(list(scores.values()), [self.weights[name] for name in scores])
-            return fused if beginning is None else BEGINNING.add(fused, beginning)
+            for head, items in preferred:
+                fused = head.add(fused, items)
+            return fused
 
         # The second pass compares so many hits, whatever is asked for.
         allowed = replace(allowed, k=max(allowed.k, DEPTH))
-        return fuse_candidates(self.scores, fuse_all, allowed, beginning)
+        first = preferred[-1].items if preferred else None
+        return fuse_candidates(self.scores, fuse_all, allowed, first)
 
 
 class TextSearch:
@@ -78,7 +88,7 @@ class TextSearch:
     def __init__(self, models: StoredModels, catalog: StoredCatalog) -> None:
         self.models, self.catalog = models, catalog
         self.item_texts = ItemTexts(models, catalog)
-        self.reader = QueryReader(models, catalog, Lexicon(models))
+        self.reader = QueryReader(models, catalog, Lexicon(models, self.item_texts))
 
     def vectors(self, query: Query) -> QueryVectors:
         """Return the embeddings of a query."""
@@ -123,8 +133,8 @@ class TextSearch:
             self._add_taste(first_pass, preferences)
         if not first_pass.scores:
             return None if query.has_text else self._by_conditions(query)
-        beginning = BEGINNING.items(self.models, query.typed.text) if is_typing else None
-        by_head, fused = first_pass.fused(allowed, beginning)
+        preferred = self._preferred(asked, query, requested, is_typing)
+        by_head, fused = first_pass.fused(allowed, preferred)
 
         # A user's taste is no answer: only the heads of the text tell whether there is one.
         of_text = {head.name: by_head.get(head.name) for head in text_heads}
@@ -226,6 +236,18 @@ class TextSearch:
                 first_pass.scores[head.name] = scores[head]
                 first_pass.weights[head.name] = certain
         return first_pass
+
+    def _preferred(
+        self, asked: Asked, query: Query, requested: Sequence[SearchHead], is_typing: bool
+    ) -> list[Preferred]:
+        """Return the items that come first, those of the strictest reason last."""
+        found = {}
+        if is_typing:
+            found[BEGINNING] = BEGINNING.items(self.models, query.typed.text)
+        if LEXICAL in requested:
+            found[NUMBERS] = NUMBERS.items(asked, is_typing)
+            found[CODE] = CODE.items(asked)
+        return [Preferred(head, items) for head, items in found.items() if items is not None]
 
     def _add_taste(
         self, first_pass: FirstPass, preferences: Callable[[], Scores | None] | None

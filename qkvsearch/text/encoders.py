@@ -362,7 +362,8 @@ def advice(better: str, languages: Sequence[str]) -> str:
         return f"{texts}: {better} is installed now, and finds by meaning after another build."
     get = f"qkvsearch model fetch {better}"
     if not _can_read():
-        get = f"{GET_STATIC} && {get}"
+        libraries = install("encoders" if are_english(languages) else "languages")
+        get = f"{libraries} && {get}"
     return f"{texts}: `{get}` finds by meaning after another build."
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from qkvsearch._utils.callbacks import Progress
-from qkvsearch.text.analysis import NUMBER, Analyzer, Token, resolve_code
+from qkvsearch.text.analysis import Analyzer, Token, resolve_code, with_topics
 from qkvsearch.text.labelled import NEGLIGIBLE, WRITTEN_PADDING, LabelledVectors
 from qkvsearch.text.text_encoder import NONE_CUT, EncodedQuery, EncodedTexts, TableEncoder
 from qkvsearch.text.vocabulary import Vocabulary
@@ -103,7 +103,7 @@ class TokenEncoder(TableEncoder):
         if not any(token.subtokens for token in tokens):
             return tokens
         resolved = resolve_code(tokens, lambda term: self.vocabulary.row(term) >= 0)
-        return [token for token in resolved if not NUMBER(token.term)]
+        return with_topics(resolved)
 
     def _rows(self, tokens: Sequence[Token]) -> list[int]:
         """Return the row of each token's term, −1 for unknown ones."""

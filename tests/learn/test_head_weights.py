@@ -119,7 +119,7 @@ def test_encoders_are_learned_anew_without_the_items_asked_for(lsa, monkeypatch)
 
 
 def test_a_passage_is_words_in_a_row():
-    text = " ".join(f"w{i}" for i in range(100))
+    text = " ".join(f"w{chr(97 + i // 10)}{chr(97 + i % 10)}" for i in range(100))
     for seed in range(20):
         asked, rest = passage(text, np.random.default_rng(seed), Analyzer())
         assert len(asked.split()) == 25

@@ -117,8 +117,8 @@ def test_threads_do_not_disturb_each_others_stems():
 
 
 def test_a_word_that_is_all_ending_has_a_term_all_the_same():
-    assert stem("\u0640", "arabic") == ""
-    assert Analyzer("arabic").key_terms("\u0640") == ["\u0640"]
+    assert stem("का", "nepali") == ""
+    assert Analyzer("nepali").key_terms("का") == ["का"]
 
 
 # --- names ---
