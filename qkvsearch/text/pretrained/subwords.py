@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from qkvsearch.text.analysis import CJK, IS_CJK, MARKS, TextPattern
+from qkvsearch.text.analysis import IS_UNSPACED, MARKS, UNSPACED, TextPattern
 from qkvsearch.text.labelled import PADDING
 
-# A CJK character is a word: a run of them has no spaces to divide it.
-LETTER = rf"(?:(?![{CJK}_])[\w{MARKS}\u0300-\u036f])"
-WORDS = TextPattern(r"[^\W_]+(?:'[^\W_]+)*", rf"[{CJK}]|{LETTER}+(?:['’]{LETTER}+)*")
+# A character of a script without spaces is a word: nothing else divides a run of them.
+LETTER = rf"(?:(?![{UNSPACED}_])[\w{MARKS}\u0300-\u036f])"
+WORDS = TextPattern(r"[^\W_]+(?:'[^\W_]+)*", rf"[{UNSPACED}]|{LETTER}+(?:['’]{LETTER}+)*")
 # Anything but spaces, controls and characters of no width.
 VISIBLE = re.compile(
     r"[^\s\x00-\x1f\x7f-\x9f\xad\u200b-\u200f\u2028-\u202e\u2060-\u2064\ufe0f\ufeff]"
@@ -213,7 +213,7 @@ def continues(token: str, before: str, has_begins: bool) -> bool:
     """
     if not has_begins:
         return token.startswith(CONTINUES) and len(token) > len(CONTINUES)
-    return not token.startswith(BEGINS) and before[-1:].isalnum() and not IS_CJK(before[-1])
+    return not token.startswith(BEGINS) and before[-1:].isalnum() and not IS_UNSPACED(before[-1])
 
 
 def behind_prompt(encoding: Any, prompt: str) -> Any:
