@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from qkvsearch.cli.context import command, settings
+from qkvsearch.cli.context import DEFAULT_WORKSPACE, CommandContext, command, settings
 from qkvsearch.cli.render import Output, output_options, write_data
 from qkvsearch.cli.text_table import to_table
 from qkvsearch.errors import install, quantity
@@ -18,13 +18,13 @@ MODEL_FIELDS = ("name", "about", "megabytes", "licence", "installed", "path", "o
 EXTRAS = {
     "encoders": (
         ["safetensors", "tokenizers", "wordllama"],
-        "search by meaning: encoders static, minilm",
+        "search by meaning: encoders static, minilm, e5",
     ),
     "languages": (
         ["safetensors", "tokenizers"],
         "search by meaning in other languages: encoder e5",
     ),
-    "fast": (["onnx", "onnxruntime"], "a faster encoder minilm"),
+    "fast": (["onnx", "onnxruntime"], "faster encoders minilm, e5"),
     "web": (
         ["fastapi", "fastapi_offline", "jinja2", "prometheus_client", "uvicorn"],
         "pages and API: serve",
@@ -205,9 +205,12 @@ def model_cache(clear: bool) -> None:
 def doctor(output: Output) -> None:
     """Show which optional parts are installed, what each enables, and which command adds it.
 
+    With a workspace, also which one would find more in its texts.
+
     \b
-    Example:
+    Examples:
       qkvsearch doctor
+      qkvsearch -w films doctor
     """
     from qkvsearch.text.pretrained.fetch import FETCHABLE, MODELS, find
 
@@ -233,3 +236,14 @@ def doctor(output: Output) -> None:
         cells.append([row["name"], row["enables"], installed_text])
     columns = [("part", "left"), ("enables", "wrap"), ("installed", "wrap")]
     output.write(rows, lambda: to_table(columns, cells), EXTRA_FIELDS)
+    _advise(settings())
+
+
+def _advise(run: CommandContext) -> None:
+    """Say what would find more in the workspace, if there is one."""
+    from qkvsearch.engine.info import advice_on
+
+    if run.workspace is None and not DEFAULT_WORKSPACE.exists():
+        return
+    if better := advice_on(run.open().snapshot.facts):
+        run.message(better)

@@ -16,7 +16,7 @@ from qkvsearch._utils.files import real_path
 from qkvsearch._utils.version import __version__
 from qkvsearch.errors import QkvError
 from qkvsearch.heads.answerability import FACT as ANSWERABILITY
-from qkvsearch.heads.component import LANGUAGE, TUNED
+from qkvsearch.heads.component import BETTER_ENCODER, LANGUAGE, LANGUAGES, TUNED
 from qkvsearch.heads.dense import DenseComponent
 from qkvsearch.heads.registry import FROM_INTERACTIONS
 from qkvsearch.heads.search_settings import TUNED_SEARCH, SearchSettings
@@ -42,19 +42,19 @@ from qkvsearch.text.analysis import Analyzer
 from qkvsearch.text.analyzed import AnalyzedTexts
 from qkvsearch.text.encoders import (
     AUTO,
-    CHOICES,
     LEARNED,
+    NAMES,
     SECOND_PASS,
     Choice,
     TextEncoder,
-    choose,
     dense_heads,
     fitted_encoder,
     learned_encoder,
     pretrained_encoder,
     prior_weights,
+    requested,
 )
-from qkvsearch.text.languages import Language
+from qkvsearch.text.languages import Language, languages_in
 from qkvsearch.text.languages import chosen as chosen_language
 
 
@@ -77,10 +77,12 @@ def build_workspace(
     """
     fields: Sequence[Sequence[str]] = dataset.catalog.fields()
     # A missing model or language fails here, before any work.
-    spoken = chosen_language(language, dataset.catalog.texts())
-    chosen = choose(fields, spoken.name) if encoder == AUTO else Choice(encoder, "")
+    texts = dataset.catalog.texts()
+    spoken = chosen_language(language, texts)
+    languages = languages_in(texts, spoken.name)
+    chosen = requested(encoder, fields, languages)
     encoder = chosen.encoder
-    weights = prior_weights(encoder)
+    weights = prior_weights(encoder, languages)
     pretrained = {
         name: pretrained_encoder(name, encoder)
         for name in weights
@@ -88,12 +90,12 @@ def build_workspace(
     }
     if next_item:
         _check_next_item(dataset)
-    if encoder not in CHOICES:  # a folder, absolute so that it is found from anywhere
+    if encoder not in NAMES:  # a folder, absolute so that it is found from anywhere
         encoder = str(real_path(Path(encoder)))
     progress = progress or silent
     with workspace.writing("build"):
         previous = workspace.current_facts()
-        contents = _contents(dataset, encoder, chosen.why, spoken)
+        contents = _contents(dataset, chosen._replace(encoder=encoder), spoken, languages)
         if keys is not None:
             contents.facts[KEYS] = RemoteCollection.new(keys, previous).to_fact()
         if synonyms:
@@ -175,12 +177,16 @@ def reading(
         yield dataset
 
 
-def _contents(dataset: Dataset, encoder: str, why: str, spoken: Language) -> BuildContents:
-    """Return a build with a catalog and no models. why: the reason for an automatic encoder."""
+def _contents(
+    dataset: Dataset, chosen: Choice, spoken: Language, languages: Sequence[str]
+) -> BuildContents:
+    """Return a build with a catalog and no models. languages: of the texts, by ISO codes."""
     facts = {
         "qkvsearch": __version__,
-        "encoder": encoder,
-        "encoder_chosen": f"automatic: {why}" if why else "your choice",
+        "encoder": chosen.encoder,
+        "encoder_chosen": chosen.why,
+        BETTER_ENCODER: chosen.better,
+        LANGUAGES: list(languages),
         LANGUAGE: spoken.name,
         "language_chosen": spoken.why,
         "n_items": len(dataset.catalog),

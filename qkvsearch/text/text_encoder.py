@@ -15,7 +15,13 @@ import numpy as np
 from qkvsearch._utils.callbacks import Progress
 from qkvsearch._utils.validation import check_texts, require
 from qkvsearch.text.analyzed import AnalyzedTexts
-from qkvsearch.text.labelled import NEGLIGIBLE, LabelledVectors, unit_rows
+from qkvsearch.text.labelled import (
+    NEGLIGIBLE,
+    PADDING,
+    WRITTEN_PADDING,
+    LabelledVectors,
+    unit_rows,
+)
 
 if TYPE_CHECKING:
     from qkvsearch.text.encoded_text import EncodedText
@@ -180,9 +186,27 @@ class TableEncoder(TextEncoder):
         """The vectors of the tokens."""
         return self.vectors
 
-    @abstractmethod
     def sequence(self, text: str) -> LabelledVectors:
-        """Return the unweighted vectors of the known words in reading order, with repetitions."""
+        """Return the unweighted vectors of the known words in reading order, with repetitions.
+
+        `<PAD>` in the text is one of them, with a vector of zeros.
+        """
+        labels: list[str] = []
+        vectors = [np.zeros((0, self.n_components), dtype=np.float32)]
+        for i, piece in enumerate(WRITTEN_PADDING.split(text)):
+            is_padding = i % 2 == 1
+            if is_padding:
+                labels.append(PADDING)
+                vectors.append(np.zeros((1, self.n_components), dtype=np.float32))
+            elif piece.strip():
+                known = self._known(piece)
+                labels += known.labels
+                vectors.append(known.vectors)
+        return LabelledVectors(labels, np.concatenate(vectors))
+
+    @abstractmethod
+    def _known(self, text: str) -> LabelledVectors:
+        """Return the same of a text without padding."""
 
     def attend(self, text: str, mask: str = "none") -> EncodedText:
         """Apply attention without parameters to `sequence`: see `TextEncoder`."""

@@ -20,7 +20,10 @@ def test_the_encoder_and_why_are_said_and_shown(qkv, monkeypatch):
     monkeypatch.setattr(choice, "installed", lambda: ())
     answer = qkv("-w", "ws", "build", "items.csv")
     assert (answer.code, answer.stdout) == (0, "")
-    assert "Encoder: corpus (automatic: no other is installed; pip install" in answer.stderr
+    assert (
+        "Encoder: corpus (automatic: minilm for texts in English is not installed)" in answer.stderr
+    )
+    assert "qkvsearch model fetch minilm" in answer.stderr
     answer = qkv("-w", "ws", "build", "items.csv", "--encoder", "corpus")
     assert "Encoder: corpus (your choice)." in answer.stderr
     assert qkv("-q", "-w", "ws", "build", "items.csv").stderr == ""

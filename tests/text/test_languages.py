@@ -10,8 +10,18 @@ from hypothesis import strategies as st
 
 from qkvsearch._utils.folding import fold
 from qkvsearch.errors import QkvError
+from qkvsearch.tables.sources import read_source
 from qkvsearch.text.analysis import Analyzer, stem
-from qkvsearch.text.languages import CODES, STOP_WORDS, chosen, guess, named, stop_words
+from qkvsearch.text.languages import (
+    CODES,
+    STOP_WORDS,
+    chosen,
+    guess,
+    languages_in,
+    languages_of,
+    named,
+    stop_words,
+)
 
 
 @pytest.mark.parametrize(
@@ -183,11 +193,34 @@ def test_titles_without_stop_words_in_capitals_and_in_two_languages():
     assert guess(keywords * 20).name == "english"
     assert guess([text.upper() for text in TEXTS["german"]]).name == "german"
     mixed = ["Die Jacke ist warm und neu", "This jacket is warm and new"] * 20
-    assert guess(mixed) == ("none", "40 texts are in german and english")
+    assert guess(mixed) == ("none", "40 texts are in German and English")
     assert guess(["床前明月光", "注意力机制"]) == (
         "none",
-        "guessed from 2 texts: zh, which has no stemmer here",
+        "guessed from 2 texts: Chinese, which has no stemmer here",
     )
+
+
+def test_a_catalog_is_in_the_languages_that_a_tenth_of_it_surely_is_in():
+    english = [f"The course of the river in the year {year}" for year in range(18)]
+    chinese = ["河流为什么会弯曲？", "鲸鱼怎么睡觉"]
+    assert languages_in(english) == ["en"]
+    assert languages_in(english + chinese) == ["en", "zh"]
+    assert languages_in(english + chinese[:1]) == ["en"]
+    assert languages_in(chinese * 9 + english[:2]) == ["zh", "en"]
+    assert languages_in(chinese) == ["zh"]
+    assert languages_in([]) == languages_in(["42"]) == ["en"]
+
+
+def test_short_titles_that_look_like_other_languages_are_in_one():
+    titles = read_source("sample:movies").catalog.texts()
+    assert sum(code != "en" for code in languages_of(titles)) > len(titles) / 10
+    assert languages_in(titles) == ["en"]
+    assert languages_in(read_source("sample:videos").catalog.texts())[:2] == ["en", "zh"]
+
+
+def test_the_language_that_was_named_is_one_of_them():
+    assert languages_in(["Kessel rot"], "german") == ["de"]
+    assert languages_in(TEXTS["german"], "english")[0] == "de"
 
 
 def test_a_large_catalog_is_guessed_by_a_sample_of_all_of_it():
@@ -195,7 +228,7 @@ def test_a_large_catalog_is_guessed_by_a_sample_of_all_of_it():
     found = guess(texts)
     assert found == ("german", "guessed from 500 texts")
     texts = ["the sea and the boat"] * 500 + ["das Meer und die Boote sind für uns"] * 450
-    assert guess(texts) == ("none", "475 texts are in english and german")
+    assert guess(texts) == ("none", "475 texts are in English and German")
 
 
 def test_marks_between_letters_are_letters():

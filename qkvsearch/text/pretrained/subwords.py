@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from qkvsearch.text.analysis import CJK, IS_CJK, MARKS, TextPattern
+from qkvsearch.text.analysis import IS_UNSPACED, MARKS, UNSPACED, TextPattern
 from qkvsearch.text.labelled import PADDING
 
-# A CJK character is a word: a run of them has no spaces to divide it.
-LETTER = rf"(?:(?![{CJK}_])[\w{MARKS}\u0300-\u036f])"
-WORDS = TextPattern(r"[^\W_]+(?:'[^\W_]+)*", rf"[{CJK}]|{LETTER}+(?:['’]{LETTER}+)*")
+# A character of a script without spaces is a word: nothing else divides a run of them.
+LETTER = rf"(?:(?![{UNSPACED}_])[\w{MARKS}\u0300-\u036f])"
+WORDS = TextPattern(r"[^\W_]+(?:'[^\W_]+)*", rf"[{UNSPACED}]|{LETTER}+(?:['’]{LETTER}+)*")
 # Anything but spaces, controls and characters of no width.
 VISIBLE = re.compile(
     r"[^\s\x00-\x1f\x7f-\x9f\xad\u200b-\u200f\u2028-\u202e\u2060-\u2064\ufe0f\ufeff]"
@@ -28,6 +28,8 @@ PROMPT_TOKEN = "[PROMPT]"
 # How WordPiece marks a piece that continues the word before it, and how SentencePiece marks one
 # that does not.
 CONTINUES, BEGINS = "##", "▁"
+# How a piece is shown that is a space and nothing else, which SentencePiece makes.
+SPACE = "␣"
 
 
 def is_blank(text: str) -> bool:
@@ -174,7 +176,9 @@ def words_beyond(text: str, encoding: Any) -> list[str]:
 
 
 def piece_labels(text: str, encoding: Any) -> list[str]:
-    """Return the pieces as written, "##" before a continuation, `<PAD>`, and special tokens."""
+    """Return the pieces as written, "##" before a continuation, "␣" for a space alone, `<PAD>`, and
+    special tokens.
+    """
     labels = []
     has_begins = any(token.startswith(BEGINS) for token in encoding.tokens)
     for token, (start, end), is_added in zip(
@@ -182,12 +186,24 @@ def piece_labels(text: str, encoding: Any) -> list[str]:
     ):
         if token in PAD_TOKENS:
             labels.append(PADDING)
-        elif is_added or token == BEGINS:
+        elif is_added:
             labels.append(token)
+        elif token == BEGINS:
+            labels.append(SPACE)
         else:
-            is_continued = continues(token, text[:start], has_begins)
-            labels.append((CONTINUES if is_continued else "") + text[start:end])
+            piece = text[start:end]
+            is_continued = continues(token, text[:start], has_begins) and not is_sign(piece)
+            labels.append((CONTINUES if is_continued else "") + piece)
     return labels
+
+
+def is_sign(piece: str) -> bool:
+    """Return whether a piece has no letter and no digit: the end of a sentence continues no word.
+
+    >>> is_sign(","), is_sign("s'"), is_sign("深")
+    (True, False, False)
+    """
+    return not any(map(str.isalnum, piece))
 
 
 def continues(token: str, before: str, has_begins: bool) -> bool:
@@ -199,7 +215,7 @@ def continues(token: str, before: str, has_begins: bool) -> bool:
     """
     if not has_begins:
         return token.startswith(CONTINUES) and len(token) > len(CONTINUES)
-    return not token.startswith(BEGINS) and before[-1:].isalnum() and not IS_CJK(before[-1])
+    return not token.startswith(BEGINS) and before[-1:].isalnum() and not IS_UNSPACED(before[-1])
 
 
 def behind_prompt(encoding: Any, prompt: str) -> Any:

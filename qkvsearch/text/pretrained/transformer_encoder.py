@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -20,7 +19,7 @@ from qkvsearch.attention.layers.fast_encoder import Chunk, encode_one, encode_pa
 from qkvsearch.attention.layers.transformer import Encoder, LayerOutput
 from qkvsearch.errors import QkvError
 from qkvsearch.text.encoded_text import EncodedText, check_length, mask_of
-from qkvsearch.text.labelled import PADDING, LabelledVectors, quantize_int8, unit_rows
+from qkvsearch.text.labelled import WRITTEN_PADDING, LabelledVectors, quantize_int8, unit_rows
 from qkvsearch.text.pretrained import encoding_cache
 from qkvsearch.text.pretrained.bert import (
     CLS,
@@ -265,11 +264,11 @@ class TransformerEncoder(TextEncoder):
 
     def attend(self, text: str, mask: str = "none") -> EncodedText:
         """Compute the attention of every layer and head: see `TextEncoder`. The model was trained
-        without a mask.
-        `<PAD>` in the text is the model's own padding token.
+        without a mask. `<PAD>` in the text is the model's own padding token. What a model wants
+        before queries and items is left out: only the text is shown.
         """
         padding = self.tokenizer.padding_token
-        text, encoding = self._encoding(re.sub(PADDING, padding, text, flags=re.IGNORECASE))
+        text, encoding = self._encoding(WRITTEN_PADDING.sub(padding, text))
         tokens = piece_labels(text, encoding)
         keep = mask_of(tokens, mask)
         check_length(len(tokens))

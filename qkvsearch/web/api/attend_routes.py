@@ -105,6 +105,11 @@ def attend_within(engine: Engine, parameters: AttendParameters) -> dict[str, Any
     models = engine.models
     name = models.main_head if parameters.encoder is None else parameters.encoder
     encoder = models.encoder(name) if name == models.main_head else _installed(name)
+    return answer_of(name, encoder, parameters)
+
+
+def answer_of(name: str, encoder: TextEncoder, parameters: AttendParameters) -> dict[str, Any]:
+    """Return the fields of `Attention` by this encoder. Raises as `attend_within` does."""
     reading = encoder.attend(parameters.text, parameters.mask)
     maps = _maps(reading, parameters.layer, parameters.head)
     notes = _missing(reading)
