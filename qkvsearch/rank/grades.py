@@ -37,10 +37,13 @@ COMMON = 0.6
 # The rarity of a word counts to this power. It is a factor of BM25, too, which with a power of 1
 # ranks best; but what a query asks for is in its rarer words.
 RARITY_POWER = 2
+# How many words a pair of characters is in scripts without spaces: a Chinese word has 1.6 to 1.7.
+PAIR_WEIGHT = 0.6
 # The hits of a head below this rank are all equally far from its best.
-N_RANKS = 10
+N_RANKS = 1000
 # The logarithm of the rank in meaning where no head tells it: about that of a right first hit.
 UNKNOWN_RANK = 0.7
+MAX_RANK = log1p(10)
 
 
 @dataclass(frozen=True)
@@ -145,7 +148,8 @@ def _rank_in_meaning(
     if not weights.any():
         weights = np.ones(len(dense))
     ranks = np.array([_ranks(heads[name].scores, positions) for name in dense])
-    return np.asarray(weights @ np.log1p(ranks) / weights.sum())
+    mean = weights @ np.log1p(ranks) / weights.sum()
+    return np.asarray(np.minimum(mean, MAX_RANK))
 
 
 def _ranks(scores: np.ndarray, positions: np.ndarray) -> np.ndarray:
@@ -161,9 +165,10 @@ def _ranks(scores: np.ndarray, positions: np.ndarray) -> np.ndarray:
 class QueryWords(NamedTuple):
     """The words of a query, and which hits have them.
 
-    In scripts without spaces they are characters, and a hit has a character if it has one of the
-    pairs with its neighbours: most pairs that no text has are the end of a word and the beginning
-    of the next one.
+    In scripts without spaces they are pairs of characters, which overlap. Each counts
+    `PAIR_WEIGHT`. Pairs that no text has count nothing, since most of them are
+    the end of a word and the beginning of the next one. A character that is in no other pair counts
+    by itself.
     """
 
     # How much each word counts, (n_words,): its idf times its rarity in the language squared.
@@ -184,14 +189,16 @@ class QueryWords(NamedTuple):
         found = [_Found.of(keys, token, term, positions) for token, term in asked_for]
         words: list[_Found] = []
         for run in _runs(found):
-            words += [run[0]] if not _is_pair(run[0].text) else _characters(run)
-        distinct = list({(word.text, word.terms): word for word in words}.values())
-        if not distinct:
+            if _is_pair(run[0].text):
+                words += _by_characters(keys, run, positions)
+            else:
+                words += run
+        if not words:
             return cls(np.zeros(0), np.zeros((0, len(positions)), dtype=bool), [])
         return cls(
-            weights=np.array([word.weight for word in distinct]),
-            has=np.array([word.has for word in distinct]),
-            terms=[word.terms for word in distinct],
+            weights=np.array([word.weight for word in words]),
+            has=np.array([word.has for word in words]),
+            terms=[word.terms for word in words],
         )
 
     @property
@@ -255,23 +262,25 @@ class _Found(NamedTuple):
 def asking_terms(tokens: Sequence[Token], rarity: Mapping[str, float]) -> set[str]:
     """Return the terms of the words by which a query only asks, as in "how do you deal with bees".
 
-    A query begins with them if it begins with words that are common in the language, and the last
-    one of these that is a stop word ends them. They are none where nothing else follows.
+    They are words that are common in the language, at its beginning. The last stop word that other
+    words follow ends them.
 
     >>> from qkvsearch.text.analysis import Analyzer
     >>> tokens = Analyzer().tokens("how do you deal with bees")
-    >>> sorted(asking_terms(tokens, {"deal": 0.5}))
-    ['deal']
+    >>> asking_terms(tokens, {"deal": 0.5})
+    {'deal'}
     """
-    n_asking = 0
+    asking: set[str] = set()
+    common: set[str] = set()
     for i, token in enumerate(tokens):
-        if token.is_stop_word:
-            n_asking = i + 1
-        elif rarity.get(token.term, 1.0) >= COMMON:
+        if not token.is_stop_word and rarity.get(token.term, 1.0) >= COMMON:
             break
-    asked_for = {token.term for token in tokens[n_asking:]}
-    asking = {token.term for token in tokens[:n_asking] if not token.is_stop_word}
-    return asking - asked_for if asked_for else set()
+        if token.is_stop_word and not all(other.is_stop_word for other in tokens[i:]):
+            asking = set(common)
+        elif not token.is_stop_word:
+            common.add(token.term)
+    asked_for = {token.term for token in tokens if not token.is_stop_word} - asking
+    return asking if asked_for else set()
 
 
 def _is_pair(text: str) -> bool:
@@ -292,23 +301,16 @@ def _runs(found: Sequence[_Found]) -> list[list[_Found]]:
     return runs
 
 
-def _characters(pairs: Sequence[_Found]) -> list[_Found]:
-    """Return the characters of a run, each with half of the weight of a pair that it is in.
-
-    Of its two pairs, that is the heavier one that the catalog has.
+def _by_characters(
+    keys: TermKeys, pairs: Sequence[_Found], positions: np.ndarray
+) -> list[_Found]:
+    """Return what a run of overlapping pairs is found by: the pairs that texts have, and each
+    character that is in none of these. All count `PAIR_WEIGHT`.
     """
-    characters = []
+    parts = [pair for pair in pairs if pair.is_known]
     text = pairs[0].text[0] + "".join(pair.text[1] for pair in pairs)
     for i, character in enumerate(text):
-        own = pairs[max(i - 1, 0) : i + 1]
-        known = [pair for pair in own if pair.is_known] or own
-        characters.append(
-            _Found(
-                text=character,
-                weight=max(pair.weight for pair in known) / 2,
-                has=np.logical_or.reduce([pair.has for pair in own]),
-                is_known=any(pair.is_known for pair in own),
-                terms=frozenset[str]().union(*(pair.terms for pair in own)),
-            )
-        )
-    return characters
+        if not any(pair.is_known for pair in pairs[max(i - 1, 0) : i + 1]):
+            token = Token(character, character)
+            parts.append(_Found.of(keys, token, QueryTerm.of(token), positions))
+    return [part._replace(weight=PAIR_WEIGHT * part.weight) for part in parts]
