@@ -166,9 +166,7 @@ class WordSequences:
         left, right = left[is_near], right[is_near]
         return starts.searchsorted(left, side="right") - 1, numbers[left], numbers[right]
 
-    def places(
-        self, terms: Sequence[str], row: int, short: int
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def places(self, terms: Sequence[str], row: int, short: int) -> tuple[np.ndarray, np.ndarray]:
         """Return where an item has the terms, ascending, int64 (n,), and which of them, (n,).
 
         short: columns of at most so many words are one place, −1.
@@ -290,9 +288,7 @@ class WordIndex:
         items, first, second = map(np.concatenate, zip(*pairs, strict=True))
         return items, first, second
 
-    def places(
-        self, terms: Sequence[str], item: int, short: int
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def places(self, terms: Sequence[str], item: int, short: int) -> tuple[np.ndarray, np.ndarray]:
         """Return `WordSequences.places` of an item."""
         for (words, _), row_of in zip(self.pieces, self._row_of_item, strict=True):
             if row_of[item] >= 0:

@@ -1,9 +1,9 @@
 """How well a hit matches a query: strong, good or weak.
 
-A logistic regression of four numbers says how likely a hit is right. The numbers have no unit and do
-not depend on the length of a text, so that what one set of judged queries teaches holds on others.
-benchmarks/defaults/grades.py fits it on TED's dev queries, benchmarks/claims/match_grades.py measures
-what the grades are worth on sets that it did not see.
+A logistic regression of four numbers says how likely a hit is right. The numbers have no unit and
+do not depend on the length of a text, so that what one set of judged queries teaches holds on
+others. benchmarks/defaults/grades.py fits it on TED's dev queries, and
+benchmarks/claims/match_grades.py measures what the grades are worth on sets that it did not see.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ STRONG, GOOD, WEAK = "strong", "good", "weak"
 MOST = 0.8
 # A hit that has this share of them is not weak.
 MUCH = 0.6
+# A hit of a query of so few words is strong only if it has `MUCH` of them.
+FEW_WORDS = 3
 # The words of a long text stand together where so many words have them.
 PASSAGE = 30
 # A word whose `rarity` in the language is below this one is common.
@@ -98,7 +100,8 @@ def grades(
     """Return whether each hit is a strong, a good or a weak match of the query.
 
     A hit is strong if it has a code of the query, if it has nearly all of its words together, or if
-    it is likely to be right. It is weak if it is unlikely to be right and does not have most words.
+    it is likely to be right, for which it needs most words of a short query. It is weak if it is
+    unlikely to be right and does not have most words.
 
     tokens: all words of the query in order, with stop words. fused: with the `raw` scores of the
     heads.
@@ -106,11 +109,12 @@ def grades(
     words = QueryWords.of(models.lexical_keys, query, tokens, positions)
     fitted = grader()
     probabilities = fitted.probabilities(numbers(models, words, fused, positions))
-    is_strong = probabilities >= fitted.strong
+    has_much = words.shares >= MUCH
+    is_strong = (probabilities >= fitted.strong) & (has_much | (words.n > FEW_WORDS))
     is_strong |= words.together(models.words, positions) >= MOST
     if codes is not None:
         is_strong |= codes.scores[positions] > 0
-    is_weak = (probabilities < fitted.weak) & (words.shares < MUCH)
+    is_weak = (probabilities < fitted.weak) & ~has_much
     return np.where(is_strong, STRONG, np.where(is_weak, WEAK, GOOD)).tolist()
 
 
@@ -171,6 +175,8 @@ class QueryWords(NamedTuple):
     by itself.
     """
 
+    # How many words there are, where a pair of characters is `PAIR_WEIGHT` of one.
+    n: float
     # How much each word counts, (n_words,): its idf times its rarity in the language squared.
     weights: np.ndarray
     # Which hits have each word, bool (n_words, n).
@@ -194,8 +200,9 @@ class QueryWords(NamedTuple):
             else:
                 words += run
         if not words:
-            return cls(np.zeros(0), np.zeros((0, len(positions)), dtype=bool), [])
+            return cls(0.0, np.zeros(0), np.zeros((0, len(positions)), dtype=bool), [])
         return cls(
+            n=sum(PAIR_WEIGHT if _is_pair(word.text) else 1.0 for word in found),
             weights=np.array([word.weight for word in words]),
             has=np.array([word.has for word in words]),
             terms=[word.terms for word in words],
@@ -301,9 +308,7 @@ def _runs(found: Sequence[_Found]) -> list[list[_Found]]:
     return runs
 
 
-def _by_characters(
-    keys: TermKeys, pairs: Sequence[_Found], positions: np.ndarray
-) -> list[_Found]:
+def _by_characters(keys: TermKeys, pairs: Sequence[_Found], positions: np.ndarray) -> list[_Found]:
     """Return what a run of overlapping pairs is found by: the pairs that texts have, and each
     character that is in none of these. All count `PAIR_WEIGHT`.
     """
