@@ -117,6 +117,27 @@ def _is_near(models: StoredModels, evidence: Mapping[str, Any], words: WordStati
     return evidence.get(head, 0) > level
 
 
+def are_near(
+    models: StoredModels,
+    words: WordStatistics,
+    heads: Mapping[str, Scores],
+    positions: np.ndarray,
+) -> np.ndarray:
+    """Return which items are more similar to a query than items are to texts without an answer,
+    bool (n,).
+
+    heads: by name, in their own units. An encoder that was learned from the catalog tells too
+    little of a single item.
+    """
+    head, known = judging_head(models), models.answerability
+    if head in LEARNED or head not in heads:
+        return np.zeros(len(positions), dtype=bool)
+    level = known.match_level(head, words.letters)
+    if head in known.relative:
+        level = known.noise_level(head, words.letters, NEAR)
+    return np.asarray(_value(known, head, heads[head], positions) > level)
+
+
 def matches(
     models: StoredModels,
     tokens: Sequence[Token],

@@ -22,6 +22,7 @@ from qkvsearch.heads.bm25 import QueryTerm, TermKeys, inverse_document_frequency
 from qkvsearch.heads.lookup import Lookup
 from qkvsearch.heads.stored_models import StoredModels
 from qkvsearch.heads.word_index import WordIndex
+from qkvsearch.rank.answerable import are_near
 from qkvsearch.scores.fusion import Scores
 from qkvsearch.text.analysis import IS_CJK, Token
 
@@ -30,8 +31,9 @@ STRONG, GOOD, WEAK = "strong", "good", "weak"
 MOST = 0.8
 # A hit that has this share of them is not weak.
 MUCH = 0.6
-# A hit of a query of so few words is strong only if it has `MUCH` of them.
-FEW_WORDS = 3
+# A hit of a query of so few words is strong only if it has `MUCH` of them, and weak if it has less
+# than `LITTLE`, unless its meaning is near.
+FEW_WORDS, LITTLE = 5, 0.4
 # The words of a long text stand together where so many words have them.
 PASSAGE = 30
 # A word whose `rarity` in the language is below this one is common.
@@ -100,8 +102,9 @@ def grades(
     """Return whether each hit is a strong, a good or a weak match of the query.
 
     A hit is strong if it has a code of the query, if it has nearly all of its words together, or if
-    it is likely to be right, for which it needs most words of a short query. It is weak if it is
-    unlikely to be right and does not have most words.
+    it is likely to be right. It is weak if it is unlikely to be right and does not have most words.
+    Of a query of few words a hit that is likely to be right needs most of them to be strong. It is
+    weak if it has few of them, and not if its meaning is near.
 
     tokens: all words of the query in order, with stop words. fused: with the `raw` scores of the
     heads.
@@ -110,11 +113,15 @@ def grades(
     fitted = grader()
     probabilities = fitted.probabilities(numbers(models, words, fused, positions))
     has_much = words.shares >= MUCH
-    is_strong = (probabilities >= fitted.strong) & (has_much | (words.n > FEW_WORDS))
+    is_strong = probabilities >= fitted.strong
+    is_weak = (probabilities < fitted.weak) & ~has_much
+    if words.n <= FEW_WORDS:
+        is_strong &= has_much
+        is_weak |= words.shares < LITTLE
+        is_weak &= ~are_near(models, query.words, fused.raw, positions)
     is_strong |= words.together(models.words, positions) >= MOST
     if codes is not None:
         is_strong |= codes.scores[positions] > 0
-    is_weak = (probabilities < fitted.weak) & ~has_much
     return np.where(is_strong, STRONG, np.where(is_weak, WEAK, GOOD)).tolist()
 
 
