@@ -153,6 +153,10 @@ class TermKeys(ABC):
         """Return how many items have a term."""
         return self._cached_statistics(term)[0]
 
+    def items_with(self, term: QueryTerm) -> np.ndarray:
+        """Return the items that match a word by any of its expansions, ascending rows (n,)."""
+        return self._cached_matches(term).items
+
     def has(self, term: str) -> bool:
         """Return whether any item has a term."""
         return self.n_with(term) > 0

@@ -166,6 +166,29 @@ class WordSequences:
         left, right = left[is_near], right[is_near]
         return starts.searchsorted(left, side="right") - 1, numbers[left], numbers[right]
 
+    def places(self, terms: Sequence[str], row: int, short: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return where an item has the terms, ascending, int64 (n,), and which of them, (n,).
+
+        short: columns of at most so many words are one place, −1.
+
+        >>> text = WordSequences.of_fields([["Deep sea"], ["the sea is so deep"]])
+        >>> [of.tolist() for of in text.places(["sea", "deep"], 0, 2)]
+        [[-1, -1, 4, 7], [1, 0, 0, 1]]
+        """
+        words = self.words[self.indptr[row] : self.indptr[row + 1]]
+        number_of = np.full(len(self.spellings), -1)
+        for number, term in enumerate(terms):
+            number_of[self._rows_of_term(term)] = number
+        numbers = number_of[words]
+        slots = (numbers >= 0).nonzero()[0]
+        # The columns are END to END.
+        ends = np.append(-1, (words == 0).nonzero()[0])
+        lengths = np.diff(ends) - 1
+        is_short = lengths[ends.searchsorted(slots) - 1] <= short
+        places = np.where(is_short, -1, slots)
+        order = np.argsort(places, kind="stable")
+        return places[order], numbers[slots][order]
+
     @cached_property
     def _rows_of_term(self) -> Callable[[str], np.ndarray]:
         """A function from a term to the rows of its spellings."""
@@ -272,6 +295,13 @@ class WordIndex:
             rows = rows[rows >= 0]
             if len(rows):
                 yield words, rows, item_rows[rows]
+
+    def places(self, terms: Sequence[str], item: int, short: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return `WordSequences.places` of an item."""
+        for (words, _), row_of in zip(self.pieces, self._row_of_item, strict=True):
+            if row_of[item] >= 0:
+                return words.places(terms, int(row_of[item]), short)
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
 
     @cached_property
     def _row_of_item(self) -> list[np.ndarray]:

@@ -13,7 +13,6 @@ from qkvsearch.heads.answerability import (
     WordStatistics,
     letters_of,
 )
-from qkvsearch.heads.lookup import Lookup
 from qkvsearch.heads.stored_models import StoredModels
 from qkvsearch.rank.ranking import Ranking
 from qkvsearch.scores.approximate import score_candidates
@@ -34,11 +33,6 @@ ENOUGH_CHARACTERS = 0.5
 # standard deviations more than the best of as many unrelated items; by none where the catalog has
 # a smaller share of the query's words than the second number.
 NEAR, KNOWN_SHARE = 1.0, 0.5
-
-# The next three decide how well a hit matches; see `grades`. `LEAD` and `CERTAIN` were chosen on
-# TED's dev queries, `SURE` on a dozen queries for films. benchmarks/claims/match_grades.py measures
-# what they give.
-LEAD, CERTAIN, SURE = 1.4, 0.96, 0.9
 
 UNKNOWN = "No hits: none of these words is in the catalog."
 NOTHING = "No hits: nothing in the catalog answers this; `anyway` shows what comes nearest."
@@ -130,48 +124,25 @@ def _is_near(models: StoredModels, evidence: Mapping[str, Any], words: WordStati
     return evidence.get(head, 0) > level
 
 
-def grades(
+def are_near(
     models: StoredModels,
-    query: Lookup,
-    fused: Scores,
+    words: WordStatistics,
+    heads: Mapping[str, Scores],
     positions: np.ndarray,
-    codes: Scores | None,
-) -> list[str]:
-    """Return whether each hit is a strong, a good or a weak match of the query.
+) -> np.ndarray:
+    """Return which items are more similar to a query than items are to texts without an answer,
+    bool (n,).
 
-    A hit is strong if it has a code or all words of the query. If the query has more than three
-    words, it is also strong if no other item's score is within `LEAD` standard deviations, and the
-    probability that its own scores are those of a query with an answer is at least `CERTAIN`. Where
-    it is below `SURE`, a hit is weak. fused: with the `raw` scores of the heads.
+    heads: by name, in their own units. An encoder that was learned from the catalog tells too
+    little of a single item.
     """
-    known = models.answerability
-    own = {name: _value(known, name, head, positions) for name, head in fused.raw.items()}
-    strengths = known.strength(query.words.evidence(own), models.head_weights)
-    probabilities = np.array([known.probability(strength) for strength in strengths])
-    is_strong = _have_all_words(models, query, positions)
-    if codes is not None:
-        is_strong |= codes.scores[positions] > 0
-    is_long = len(query.tokens) > FEW_WORDS
-    if is_long and probabilities[0] >= CERTAIN and not is_strong[0]:
-        nearest = fused.scores[positions[0]] - LEAD * fused.moments[1]
-        is_strong[0] = np.count_nonzero(fused.scores >= nearest) == 1
-    matched = np.where(probabilities < SURE, "weak", "good")
-    return np.where(is_strong, "strong", matched).tolist()
-
-
-def _have_all_words(models: StoredModels, query: Lookup, positions: np.ndarray) -> np.ndarray:
-    """Return which hits have all words of a query, bool (n,); none for a query without words."""
-    terms = {token.term for token in query.tokens}
-    if not terms or query.words.share < 1:
+    head, known = judging_head(models), models.answerability
+    if head in LEARNED or head not in heads:
         return np.zeros(len(positions), dtype=bool)
-    have_all = np.ones(len(positions), dtype=bool)
-    for term in terms:
-        if not have_all.any():
-            break
-        items, _ = models.lexical_keys.postings(term)
-        slots = np.minimum(items.searchsorted(positions), len(items) - 1)
-        have_all &= items[slots] == positions
-    return have_all
+    level = known.match_level(head, words.letters)
+    if head in known.relative:
+        level = known.noise_level(head, words.letters, NEAR)
+    return np.asarray(_value(known, head, heads[head], positions) > level)
 
 
 def matches(

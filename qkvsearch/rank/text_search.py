@@ -24,8 +24,9 @@ from qkvsearch.heads.search_heads import HEADS
 from qkvsearch.heads.stored_models import StoredModels
 from qkvsearch.heads.taste_head import TASTE
 from qkvsearch.heads.token_head import TOKENS
-from qkvsearch.rank.answerable import NEAREST, NOTHING, answerable, grades, judging_head, matches
+from qkvsearch.rank.answerable import NEAREST, NOTHING, answerable, judging_head, matches
 from qkvsearch.rank.expansion import Lexicon
+from qkvsearch.rank.grades import WEAK, grades
 from qkvsearch.rank.listing import column_key
 from qkvsearch.rank.query import Query, QueryReader
 from qkvsearch.rank.query_notes import query_notes
@@ -339,11 +340,19 @@ class TextSearch:
         return is_match
 
     def with_match(self, ranking: Ranking, query: Query) -> Ranking:
-        """Return each hit with its `match`: strong, good or weak; None for conditions alone."""
+        """Return each hit with its `match`: strong, good or weak; None for conditions alone.
+
+        All hits are weak where the catalog does not answer the query.
+        """
         graded: Sequence[str | None] = [None] * len(ranking)
-        if len(ranking) and ranking.head is not None and ranking.head.raw:
+        if ranking.head is not None and NEAREST in ranking.head.notes:
+            graded = [WEAK] * len(ranking)
+        elif len(ranking) and ranking.head is not None and ranking.head.raw:
             codes = query.lookup.codes.head(self.catalog)
-            graded = grades(self.models, query.lookup, ranking.head, ranking.positions, codes)
+            tokens = self.models.analyzer.tokens(query.understood.text)
+            graded = grades(
+                self.models, query.lookup, tokens, ranking.head, ranking.positions, codes
+            )
         return ranking.annotated(match=graded)
 
     def with_snippets(self, ranking: Ranking, query: Query) -> Ranking:
