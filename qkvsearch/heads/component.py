@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 # The fact that names the language of a build's texts.
 LANGUAGE = "language"
+# The fact that says which heads take no part in searches, and why; missing where all do.
+HEADS_LEFT_OUT = "heads_left_out"
 # The fact with the shares of the heads of a recommendation, as `HeadShares` has them.
 RECOMMEND_HEADS = "recommend_heads"
 # The fact with the settings of preferences that `tune` found; missing for the default settings.
