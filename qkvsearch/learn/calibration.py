@@ -96,8 +96,7 @@ def calibrate(
     The latter are made queries. Where there are none, they are titles with every other word
     shuffled, since a query rarely has all words of an item.
 
-    best: computes the best scores of the heads of `weights`, "lexical" included. Heads without a
-    weight are measured, since a search may name them, but the curve is that of the others.
+    best: computes the best scores of the heads of `weights`, "lexical" included.
     """
     reader = analyzer or Analyzer()
     rng = np.random.default_rng(0)
@@ -125,8 +124,8 @@ def calibrate(
     else:
         halves = [half_shuffled(text, rng) for text in sample]
         answered, source = measured(halves), f"{len(halves):,} titles"
-    negative = np.array([raw.strength(_of_weighted(each, weights), weights) for each in noise])
-    positive = np.array([raw.strength(_of_weighted(each, weights), weights) for each in answered])
+    negative = np.array([raw.strength(evidence, weights) for evidence in noise])
+    positive = np.array([raw.strength(evidence, weights) for evidence in answered])
     slope, intercept = logistic_curve(negative, positive)
     curve = replace(raw, slope=slope, intercept=intercept, learned_from=source)
     return replace(curve, level=curve.probability(float(np.quantile(negative, NOISE_QUANTILE))))
@@ -182,12 +181,6 @@ def _measured(
     return measured
 
 
-def _of_weighted(evidence: Evidence, weights: Mapping[str, float]) -> Evidence:
-    """Return the evidence without that of heads that take no part in a search."""
-    values = evidence.values.items()
-    return evidence._replace(values={k: v for k, v in values if weights.get(k, 1.0) > 0})
-
-
 def _relative(noise: Mapping[str, BestScore]) -> list[str]:
     """Return the heads to which even texts about something else are similar."""
     return [
@@ -202,7 +195,7 @@ def _farthest(
 ) -> list[Evidence]:
     """Return the evidence of the texts that the catalog is least likely to be about."""
     raw = _without_curve(noise, relative)
-    order = np.argsort([raw.strength(_of_weighted(each, weights), weights) for each in noise])
+    order = np.argsort([raw.strength(evidence, weights) for evidence in noise])
     return [noise[i] for i in order[: round(len(noise) * (1 - MAYBE_RELATED))]]
 
 

@@ -32,12 +32,11 @@ from qkvsearch.text.text_encoder import Weights, item_keys
 # aside. Chosen on parts of TED with its dev queries; `small_catalogs.py` among the benchmarks
 # measures them.
 MIN_ITEMS, MIN_WORDS = 500, 10_000
-# Weights are learned where the static table is the main head: how much it knows depends on the
-# catalog's vocabulary. Those of corpus, whose encoders were all trained on the catalog, and of
-# transformers were no better for it, on Cranfield and CISI: `head_weights.py` among the benchmarks.
-ADAPTED = "static"
+# The main heads whose weights are adapted. How much the static table and the catalog's own encoders
+# know depends on the catalog. A transformer keeps its weights: adapted ones were no better on CISI.
+ADAPTED = ("static", "contrastive")
 # The fixed weights of heads count like so many queries when weights are learned.
-FIXED_COUNT = 30
+FIXED_COUNT = 20
 # The least probability that is told from 0, and the least and the largest logarithm of a weight.
 TINY, MIN_LOGARITHM, MAX_LOGARITHM = 1e-30, -12.0, 5.0
 # A text of four times the words counts about twice as much: by `column_weights.py` among the
@@ -185,7 +184,7 @@ def learn_weights(
 ) -> tuple[dict[str, float], list[AnsweredQueries]]:
     """Return the weights of heads, and the queries made of the catalog.
 
-    The weights are the prior ones, unless `ADAPTED` is the main head and learned weights are better
+    The weights are the prior ones, unless the main head is one of `ADAPTED` and learned weights are better
     beyond chance on the made queries: then they are `mixed`. Encoders were not trained on the items
     of these queries.
 
@@ -223,7 +222,7 @@ def learn_weights(
         sets.append(np.stack([standardized(of_heads[head]) for head in weighted]))
         best = {head: BestScore.of_rows(scored) for head, scored in of_heads.items()}
         answered.append(AnsweredQueries(queries.texts, keys, best))
-    if weighted[-1] != ADAPTED or len(weighted) < 3:
+    if weighted[-1] not in ADAPTED or len(weighted) < 3:
         return dict(prior), answered
     fixed = np.array([prior[head] for head in weighted])
     learned = conditional_logit(sets, fixed)

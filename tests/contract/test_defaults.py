@@ -77,7 +77,7 @@ CONSTANTS = [
         "text",
         "CHOICES",
         {
-            "corpus": {"lexical": 0.3, "lsa": 0.1, "contrastive": 0.6},
+            "corpus": {"lexical": 0.35, "lsa": 0.1, "contrastive": 0.55},
             "static": {"lexical": 0.15, "lsa": 0.05, "contrastive": 0.3, "static": 0.5},
             "minilm": {
                 "lexical": 0.08,
@@ -105,7 +105,7 @@ CONSTANTS = [
     ("learn", "MIN_QUERIES", 100),
     ("learn", "MIN_ITEMS", 500),
     ("learn", "MIN_WORDS", 10_000),
-    ("learn", "FIXED_COUNT", 30),
+    ("learn", "FIXED_COUNT", 20),
     ("learn", "MAX_OVERLAP", 0.6),
     ("evaluation", "TEST_SHARE", 0.2),
     ("evaluation", "ITEM_DAMPING", 25.0),

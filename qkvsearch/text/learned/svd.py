@@ -20,7 +20,7 @@ PAIRS_PER_BLOCK = 1 << 22
 # `PAIRS_PER_TERM` for each of their terms, the terms that few texts have get no vectors. Else long
 # Chinese texts take minutes, as most pairs of characters are in one text alone. `MAX_PAIRS` are
 # 2 GB.
-PAIRS_PER_TERM, MIN_PAIRS, MAX_PAIRS = 16, 1 << 22, 1 << 28
+PAIRS_PER_TERM, MIN_PAIRS, MAX_PAIRS = 16, 1 << 23, 1 << 28
 # Columns that a thread multiplies at a time.
 COLUMNS_PER_TASK = 32
 
@@ -163,15 +163,9 @@ def truncated_svd(
     basis = rng.normal(size=(matrix.shape[1], width)).astype(np.float32)
     # One BLAS thread, so that bits do not depend on their number; more are slower here, too.
     with one_blas_thread():
-        # To factor the shorter side once is enough for float32.
-        is_wide = matrix.shape[0] < matrix.shape[1]
         for _ in range(n_iter):
-            basis = _product(matrix, basis)
-            if is_wide:
-                basis = lu(basis, permute_l=True, check_finite=False)[0]
-            basis = _product(matrix.T, basis)
-            if not is_wide:
-                basis = lu(basis, permute_l=True, check_finite=False)[0]
+            for side in (matrix, matrix.T):
+                basis = lu(_product(side, basis), permute_l=True, check_finite=False)[0]
         range_, _ = qr(_product(matrix, basis), mode="economic", check_finite=False)
         # Few rows and many columns: their products are decomposed in double precision.
         projected = _product(matrix.T, range_).astype(np.float64)
