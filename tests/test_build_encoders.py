@@ -32,7 +32,11 @@ def check(engine, assert_adds_up, head):
     assert list(engine.models.head_weights)[-1] == head
     assert sum(engine.models.head_weights.values()) == pytest.approx(1)
     ranking = engine.search("deep red sea", k=6)
-    assert set(ranking[0].heads) - {"token"} == set(engine.models.head_weights)
+    weighted = {name for name, weight in engine.models.head_weights.items() if weight > 0}
+    assert weighted == {*engine.models.head_weights} - {"lsa", "contrastive"}  # six items
+    assert "take no part" in engine.info()["heads_left_out"]
+    assert set(ranking[0].heads) - {"token"} == weighted
+    assert len(engine.search("deep sea", heads=["lsa", "contrastive"], k=6, anyway=True))
     for i, hit in enumerate(ranking):
         assert_adds_up([part.value for part in ranking.explain(i)], hit.score)
     assert len(engine.search("deep sea", heads=[head], k=6, anyway=True)) == 6

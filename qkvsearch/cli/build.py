@@ -256,7 +256,7 @@ def _model_lines(facts: Mapping[str, Any], previous: Mapping[str, Any]) -> Itera
     """Yield lines about the models of a build, and about lost settings of the previous one."""
     from qkvsearch.cli.listings import recommend_heads_text
     from qkvsearch.engine.info import advice_on, named_column_weights
-    from qkvsearch.heads.component import LANGUAGE, RECOMMEND_HEADS, TUNED
+    from qkvsearch.heads.component import HEADS_LEFT_OUT, LANGUAGE, RECOMMEND_HEADS, TUNED
     from qkvsearch.heads.search_settings import TUNED_SEARCH
     from qkvsearch.store.remote_collections import FACT as KEYS
     from qkvsearch.store.workspace import NOT_TAKEN_OVER
@@ -266,6 +266,8 @@ def _model_lines(facts: Mapping[str, Any], previous: Mapping[str, Any]) -> Itera
     yield f"Encoder: {facts['encoder']} ({facts['encoder_chosen']})."
     if better := advice_on(facts):
         yield better
+    if HEADS_LEFT_OUT in facts:
+        yield f"Searches: {facts[HEADS_LEFT_OUT]}."
     yield f"Language: {Language(facts[LANGUAGE], facts['language_chosen'])}."
     if "synonyms" in facts:
         yield f"Synonyms: of {quantity(len(facts['synonyms']), 'word')}."

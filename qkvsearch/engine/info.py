@@ -8,7 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from qkvsearch.errors import Count, DamagedError, WorkspaceError
-from qkvsearch.heads.component import BETTER_ENCODER, LANGUAGE, LANGUAGES, RECOMMEND_HEADS
+from qkvsearch.heads.component import (
+    BETTER_ENCODER,
+    HEADS_LEFT_OUT,
+    LANGUAGE,
+    LANGUAGES,
+    RECOMMEND_HEADS,
+)
 from qkvsearch.heads.dense import damaged_keys
 from qkvsearch.heads.search_settings import TUNED_SEARCH, SearchSettings
 from qkvsearch.heads.stored_log import LOG_ROWS
@@ -36,6 +42,8 @@ def build_facts(snapshot: Snapshot) -> dict[str, Any]:
     if TUNED_SEARCH in facts:
         settings = SearchSettings.of(facts).shown(catalog.catalog_columns.name_of)
         rare[TUNED_SEARCH] = {**facts[TUNED_SEARCH], "settings": settings}
+    if HEADS_LEFT_OUT in facts:
+        rare[HEADS_LEFT_OUT] = facts[HEADS_LEFT_OUT]
     if "column_weights" in facts:
         rare["column_weights"] = named_column_weights(facts)
     return {

@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 # texts count less.
 K1 = 1.2
 B = 0.75
+# The idf of a word that is common in its language is limited to so much of the idf of a word that
+# one item has, times the word's `rarity`; see `TermKeys.language_weight`. Chosen on TED's dev
+# queries.
+KNOWN_COMMON = 0.7
 # The words whose matches are cached.
 CACHED_TERMS = 1 << 14
 # The limit of their cached entries, one for each item that matches: 256 MB.
@@ -163,7 +167,21 @@ class TermKeys(ABC):
 
     def largest(self, term: str) -> float:
         """Return the most that a term adds to a score, 0 where no item has it."""
-        return self._cached_statistics(term)[1] * self.rarity.get(term, 1.0)
+        return self._cached_statistics(term)[1] * self.language_weight(term)
+
+    def language_weight(self, term: str) -> float:
+        """Return the factor, from 0 to 1, by which a term counts less for being common in the
+        language.
+
+        It is the term's `rarity` where few items have the term. Where many have it, its idf is low
+        already, and is only cut to `KNOWN_COMMON` · rarity · the idf of a term of one item.
+        """
+        rarity = self.rarity.get(term, 1.0)
+        n_with = self.n_with(term) if rarity < 1 else 0
+        if not n_with:
+            return rarity
+        limit = KNOWN_COMMON * _idf(1, self.n_items) / _idf(n_with, self.n_items)
+        return min(1.0, rarity * max(1.0, limit))
 
     def idf(self, word: str, language: str) -> float:
         """Return the idf of a word, by the rarest of its terms; 0 for a comma or the like."""
@@ -237,7 +255,7 @@ class TermKeys(ABC):
         All its expansions have one idf, that of the items with any of them: a rare expansion counts
         no more than a frequent one. They also have the rarity of the first one.
         """
-        boost = term.boost * self.rarity.get(term.expansions[0].term, 1.0)
+        boost = term.boost * self.language_weight(term.expansions[0].term)
         found: list[PostingList] = []
         for expansion in term.expansions:
             items, weights = self.postings(expansion.term)

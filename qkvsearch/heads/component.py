@@ -41,6 +41,8 @@ LANGUAGE = "language"
 # The facts with the ISO codes of all languages of the texts, and with the transformer that would
 # have been chosen for them if it had been installed, "" for none.
 LANGUAGES, BETTER_ENCODER = "languages", "better_encoder"
+# The fact that says which heads take no part in searches, and why; missing where all do.
+HEADS_LEFT_OUT = "heads_left_out"
 # The fact with the shares of the heads of a recommendation, as `HeadShares` has them.
 RECOMMEND_HEADS = "recommend_heads"
 # The fact with the settings of preferences that `tune` found; missing for the default settings.

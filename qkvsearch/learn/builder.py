@@ -16,14 +16,19 @@ from qkvsearch._utils.files import real_path
 from qkvsearch._utils.version import __version__
 from qkvsearch.errors import QkvError
 from qkvsearch.heads.answerability import FACT as ANSWERABILITY
-from qkvsearch.heads.component import BETTER_ENCODER, LANGUAGE, LANGUAGES, TUNED
+from qkvsearch.heads.component import BETTER_ENCODER, HEADS_LEFT_OUT, LANGUAGE, LANGUAGES, TUNED
 from qkvsearch.heads.dense import DenseComponent
 from qkvsearch.heads.registry import FROM_INTERACTIONS
 from qkvsearch.heads.search_settings import TUNED_SEARCH, SearchSettings
 from qkvsearch.heads.stored_log import LOG_ROWS, SCALE_INFERRED
 from qkvsearch.heads.stored_next_item import NextItemComponent
 from qkvsearch.learn.calibration import best_scores, calibrate
-from qkvsearch.learn.head_weights import learn_weights, length_weights
+from qkvsearch.learn.head_weights import (
+    learn_weights,
+    length_weights,
+    too_small,
+    without_learned,
+)
 from qkvsearch.learn.spark_build import learn_from_spark, spark_log
 from qkvsearch.learn.texts import store_head, store_words
 from qkvsearch.learn.tuned_search import taken_over
@@ -101,6 +106,10 @@ def build_workspace(
         if synonyms:
             contents.facts[SYNONYMS] = synonyms
         fields = AnalyzedTexts.of_columns(fields, Analyzer(spoken.name))
+        learned = [name for name in weights if name in LEARNED]
+        if learned and (reason := too_small(fields)) is not None:
+            weights = without_learned(weights)
+            contents.facts[HEADS_LEFT_OUT] = f"{' and '.join(learned)} take no part: {reason}"
         lost = list(previous.get(NOT_TAKEN_OVER, ()))
         lost += _take_over_search(contents, previous, weights)
         _add_text(contents, dataset.catalog, fields, pretrained, weights, progress)

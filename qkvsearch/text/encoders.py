@@ -99,7 +99,7 @@ SECOND_PASS = {name: head.second_pass for name, head in DENSE_HEADS.items() if h
 # the one of the same name last.
 # Chosen on TED's dev queries and on queries made of catalogs.
 CHOICES: Mapping[str, Mapping[str, float]] = {
-    "corpus": {"lexical": 0.3, "lsa": 0.1, "contrastive": 0.6},
+    "corpus": {"lexical": 0.35, "lsa": 0.1, "contrastive": 0.55},
     "static": {"lexical": 0.15, "lsa": 0.05, "contrastive": 0.3, "static": 0.5},
     "minilm": {"lexical": 0.08, "lsa": 0.02, "contrastive": 0.15, "static": 0.15, "minilm": 0.6},
     "e5": {"lexical": 0.3, "e5": 0.7},

@@ -68,6 +68,7 @@ ESTIMATORS = {
 CONSTANTS = [
     ("heads", "K1", 1.2),
     ("heads", "B", 0.75),
+    ("heads", "KNOWN_COMMON", 0.7),
     ("heads", "DEPTH", 30),
     ("heads", "LONGEST_ITEM", 128),
     ("heads", "TEMPERATURE", 0.05),
@@ -76,7 +77,7 @@ CONSTANTS = [
         "text",
         "CHOICES",
         {
-            "corpus": {"lexical": 0.3, "lsa": 0.1, "contrastive": 0.6},
+            "corpus": {"lexical": 0.35, "lsa": 0.1, "contrastive": 0.55},
             "static": {"lexical": 0.15, "lsa": 0.05, "contrastive": 0.3, "static": 0.5},
             "minilm": {
                 "lexical": 0.08,
@@ -103,6 +104,9 @@ CONSTANTS = [
     ("models", "MIN_ITEMS", 50),
     ("models", "MAX_RELATIVE_ERROR", 0.99),
     ("learn", "MIN_QUERIES", 100),
+    ("learn", "MIN_ITEMS", 500),
+    ("learn", "MIN_WORDS", 10_000),
+    ("learn", "FIXED_COUNT", 20),
     ("learn", "MAX_OVERLAP", 0.6),
     ("evaluation", "TEST_SHARE", 0.2),
     ("evaluation", "ITEM_DAMPING", 25.0),
