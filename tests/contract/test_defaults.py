@@ -89,7 +89,7 @@ CONSTANTS = [
             "e5": {"lexical": 0.3, "e5": 0.7},
         },
     ),
-    ("text", "ALL_ENGLISH", {"lexical": 0.14, "static": 0.04, "e5": 0.28, "minilm": 0.54}),
+    ("text", "ALL_ENGLISH", {"lexical": 0.1, "static": 0.04, "e5": 0.29, "minilm": 0.57}),
     ("rank", r"\w+_WEIGHT", 0.3),
     ("rank", "WEIGHTS", {"collaborative": 0.6, "semantic": 0.4}),
     ("rank", "POOL", 200),
