@@ -27,6 +27,7 @@ from qkvsearch.evaluation.tuning_queries import (
     tuning_queries,
 )
 from qkvsearch.heads.search_settings import SearchSettings
+from qkvsearch.text.encoders import prior_weights
 
 ALL = frozenset(PARTS)
 BETTER = {"families": 0.0}
@@ -230,7 +231,21 @@ def test_queries_of_one_item_count_as_one_in_the_interval():
     assert twice["difference"] == pytest.approx((after - before).mean())
 
 
-def test_a_weight_is_at_most_eight_times_what_the_build_chose_and_never_nothing(build):
+@pytest.fixture
+def of_all_heads(build, monkeypatch):
+    """A build in whose searches all heads take part, as in a large catalog."""
+    weights = prior_weights("corpus")
+    monkeypatch.setattr(type(build.models), "head_weights", property(lambda self: dict(weights)))
+    return build
+
+
+def test_only_heads_with_a_weight_have_one_to_try(build):
+    assert build.models.head_weights["lexical"] == 1  # a small catalog
+    assert not [*Parts.of(build.models).tried("heads", SearchSettings())]
+
+
+def test_a_weight_is_at_most_eight_times_what_the_build_chose_and_never_nothing(of_all_heads):
+    build = of_all_heads
     parts = Parts.of(build.models)
     default = build.models.head_weights
     settings = SearchSettings()
@@ -251,7 +266,8 @@ def test_of_two_weights_to_double_one_is_to_halve_the_other(build):
     assert steps[0] != steps[1]
 
 
-def test_a_step_back_to_the_build_is_the_default(build):
+def test_a_step_back_to_the_build_is_the_default(of_all_heads):
+    build = of_all_heads
     parts = Parts.of(build.models)
     for part in ("heads", "columns", "families"):
         away = next(iter(parts.tried(part, SearchSettings())))
