@@ -27,7 +27,6 @@ from qkvsearch.evaluation.tuning_queries import (
     tuning_queries,
 )
 from qkvsearch.heads.search_settings import SearchSettings
-from qkvsearch.text.encoders import prior_weights
 
 ALL = frozenset(PARTS)
 BETTER = {"families": 0.0}
@@ -58,7 +57,7 @@ def build(movies):
     return movies.current_build
 
 
-def test_a_better_setting_is_found_and_is_better_on_the_held_out_half(build, figures):
+def test_a_better_setting_is_found_and_is_better_on_the_held_out_half(build, figures, of_all_heads):
     # Worse for every tenth item, so that the difference has an interval.
     def figure(settings, query):
         gain = -0.1 if min(query.answers) % 10 == 0 else 0.4
@@ -115,7 +114,7 @@ def test_a_few_items_tell_nothing(build, figures, n_lucky):
     assert result.worthwhile == (n_lucky >= search_tuning.MIN_CHANGED)
 
 
-def test_a_part_is_tried_by_the_kinds_that_tell_about_it_alone(build, figures):
+def test_a_part_is_tried_by_the_kinds_that_tell_about_it_alone(build, figures, of_all_heads):
     queries = TuningQueries(asked().queries, {"one": frozenset({"heads"}), "two": frozenset()})
     seen = set()
     figures(lambda settings, query: seen.add(query.kind) or 0.5 + 0.4 * (settings == BETTER))
@@ -234,7 +233,7 @@ def test_queries_of_one_item_count_as_one_in_the_interval():
 @pytest.fixture
 def of_all_heads(build, monkeypatch):
     """A build in whose searches all heads take part, as in a large catalog."""
-    weights = prior_weights("corpus")
+    weights = {"lexical": 0.3, "lsa": 0.1, "contrastive": 0.6}
     monkeypatch.setattr(type(build.models), "head_weights", property(lambda self: dict(weights)))
     return build
 
