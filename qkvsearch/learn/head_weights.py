@@ -184,9 +184,9 @@ def learn_weights(
 ) -> tuple[dict[str, float], list[AnsweredQueries]]:
     """Return the weights of heads, and the queries made of the catalog.
 
-    The weights are the prior ones, unless the main head is one of `ADAPTED` and learned weights are better
-    beyond chance on the made queries: then they are `mixed`. Encoders were not trained on the items
-    of these queries.
+    The weights are the prior ones, unless the main head is one of `ADAPTED` and learned weights
+    are better beyond chance on the made queries: then they are `mixed`. Encoders were not trained
+    on the items of these queries.
 
     fields: the text columns, each with one text for each item. encoders: of the dense heads. prior:
     a weight for each head, "lexical" included, which add up to 1. epochs: of the encoders that
