@@ -200,6 +200,8 @@ class QueryWords:
         cls, keys: TermKeys, query: Lookup, tokens: Sequence[Token], positions: np.ndarray
     ) -> QueryWords:
         """Look the words of a query up. tokens: all of them in order, with stop words."""
+        # The type of the items that have a word, which are not copied to compare them.
+        positions = positions.astype(np.int32)
         asking = asking_terms(tokens, keys.rarity)
         pairs = list(zip(query.tokens, query.terms, strict=False))
         asked_for = [(token, term) for token, term in pairs if token.term not in asking] or pairs
@@ -271,8 +273,7 @@ class _Found(NamedTuple):
         items = keys.items_with(term)
         has = np.zeros(len(positions), dtype=bool)
         if len(items):
-            slots = np.minimum(items.searchsorted(positions), len(items) - 1)
-            has = items[slots] == positions
+            has = items.take(items.searchsorted(positions), mode="clip") == positions
         idf = keys.idf_of(len(items))
         rarity = keys.rarity.get(token.term, 1.0) ** RARITY_POWER
         terms = frozenset(expansion.term for expansion in term.expansions)
