@@ -161,6 +161,10 @@ class TermKeys(ABC):
         """Return the items that match a word by any of its expansions, ascending rows (n,)."""
         return self._cached_matches(term).items
 
+    def idf_of(self, n_with: int) -> float:
+        """Return the idf of a word that so many items have."""
+        return _idf(n_with, self.n_items)
+
     def has(self, term: str) -> bool:
         """Return whether any item has a term."""
         return self.n_with(term) > 0

@@ -176,10 +176,11 @@ class WordSequences:
         [[-1, -1, 4, 7], [1, 0, 0, 1]]
         """
         words = self.words[self.indptr[row] : self.indptr[row + 1]]
-        number_of = np.full(len(self.spellings), -1)
-        for number, term in enumerate(terms):
-            number_of[self._rows_of_term(term)] = number
-        numbers = number_of[words]
+        rows_of = [self._rows_of_term(term) for term in terms]
+        numbers = np.full(len(words), -1)
+        for number, rows in enumerate(rows_of):
+            if len(rows):
+                numbers[(words == rows[:, None]).any(axis=0)] = number
         slots = (numbers >= 0).nonzero()[0]
         # The columns are END to END.
         ends = np.append(-1, (words == 0).nonzero()[0])
@@ -298,10 +299,20 @@ class WordIndex:
 
     def places(self, terms: Sequence[str], item: int, short: int) -> tuple[np.ndarray, np.ndarray]:
         """Return `WordSequences.places` of an item."""
+        words, row = self._piece_of(item)
+        return words.places(terms, row, short)
+
+    def length(self, item: int) -> int:
+        """Return how many words an item has, with the ends of columns."""
+        words, row = self._piece_of(item)
+        return int(words.indptr[row + 1] - words.indptr[row])
+
+    def _piece_of(self, item: int) -> tuple[WordSequences, int]:
+        """Return the words of the segment that has an item, and its row there."""
         for (words, _), row_of in zip(self.pieces, self._row_of_item, strict=True):
             if row_of[item] >= 0:
-                return words.places(terms, int(row_of[item]), short)
-        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+                return words, int(row_of[item])
+        raise IndexError(item)
 
     @cached_property
     def _row_of_item(self) -> list[np.ndarray]:

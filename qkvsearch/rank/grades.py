@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from qkvsearch.heads.bm25 import QueryTerm, TermKeys, inverse_document_frequency
+from qkvsearch._utils.caching import cached_property
+from qkvsearch.heads.bm25 import QueryTerm, TermKeys
 from qkvsearch.heads.lookup import Lookup
 from qkvsearch.heads.stored_models import StoredModels
 from qkvsearch.heads.word_index import WordIndex
@@ -43,10 +44,9 @@ COMMON = 0.6
 RARITY_POWER = 2
 # How many words a pair of characters is in scripts without spaces: a Chinese word has 1.6 to 1.7.
 PAIR_WEIGHT = 0.6
-# The hits of a head below this rank are all equally far from its best.
-N_RANKS = 1000
 # The logarithm of the rank in meaning where no head tells it: about that of a right first hit.
 UNKNOWN_RANK = 0.7
+# Ranks beyond the tenth are all as far.
 MAX_RANK = log1p(10)
 
 
@@ -142,7 +142,12 @@ def _lead(fused: Scores, positions: np.ndarray) -> np.ndarray:
     scores = fused.scores
     if len(scores) < 2:
         return np.ones(len(positions))
-    second, best = np.partition(scores, -2)[-2:].astype(np.float64)
+    best_position = int(scores.argmax())
+    best = float(scores[best_position])
+    second = max(
+        float(scores[:best_position].max(initial=-np.inf)),
+        float(scores[best_position + 1 :].max(initial=-np.inf)),
+    )
     height = best - fused.moments[0]
     lead = (best - second) / height if height > 0 else 0.0
     return np.where(scores[positions] >= best, lead, 0.0)
@@ -163,17 +168,16 @@ def _rank_in_meaning(
     return np.asarray(np.minimum(mean, MAX_RANK))
 
 
-def _ranks(scores: np.ndarray, positions: np.ndarray) -> np.ndarray:
-    """Return how many items have a higher score than each of these, `N_RANKS` at most, (n,)."""
-    n_best = min(N_RANKS, len(scores))
-    best = np.partition(scores, -n_best)[-n_best:]
-    return np.count_nonzero(best[:, None] > scores[positions], axis=0)
+def _ranks(scores: np.ndarray, positions: np.ndarray) -> list[int]:
+    """Return how many items have a higher score than each of these, (n,)."""
+    return [int(np.count_nonzero(scores > score)) for score in scores[positions]]
 
 
 # --- the words that a query and a hit share ---
 
 
-class QueryWords(NamedTuple):
+@dataclass(frozen=True)
+class QueryWords:
     """The words of a query, and which hits have them.
 
     In scripts without spaces they are pairs of characters, which overlap. Each counts
@@ -182,8 +186,8 @@ class QueryWords(NamedTuple):
     by itself.
     """
 
-    # How many words there are, where a pair of characters is `PAIR_WEIGHT` of one.
-    n: float
+    # How many words there are; each pair of characters is one.
+    n: int
     # How much each word counts, (n_words,): its idf times its rarity in the language squared.
     weights: np.ndarray
     # Which hits have each word, bool (n_words, n).
@@ -196,6 +200,8 @@ class QueryWords(NamedTuple):
         cls, keys: TermKeys, query: Lookup, tokens: Sequence[Token], positions: np.ndarray
     ) -> QueryWords:
         """Look the words of a query up. tokens: all of them in order, with stop words."""
+        # The type of the items that have a word, which are not copied to compare them.
+        positions = positions.astype(np.int32)
         asking = asking_terms(tokens, keys.rarity)
         pairs = list(zip(query.tokens, query.terms, strict=False))
         asked_for = [(token, term) for token, term in pairs if token.term not in asking] or pairs
@@ -207,15 +213,15 @@ class QueryWords(NamedTuple):
             else:
                 words += run
         if not words:
-            return cls(0.0, np.zeros(0), np.zeros((0, len(positions)), dtype=bool), [])
+            return cls(0, np.zeros(0), np.zeros((0, len(positions)), dtype=bool), [])
         return cls(
-            n=sum(PAIR_WEIGHT if _is_pair(word.text) else 1.0 for word in found),
+            n=len(found),
             weights=np.array([word.weight for word in words]),
             has=np.array([word.has for word in words]),
             terms=[word.terms for word in words],
         )
 
-    @property
+    @cached_property
     def shares(self) -> np.ndarray:
         """The share of the words that each hit has, by their weights, (n,); 0 without words."""
         return np.asarray(self.weights @ self.has / max(float(self.weights.sum()), 1e-9))
@@ -228,6 +234,8 @@ class QueryWords(NamedTuple):
         shares = np.where(self.shares >= MOST, self.shares, 0.0)
         terms = sorted(frozenset[str]().union(*self.terms))
         for i in np.flatnonzero(shares):
+            if index.length(int(positions[i])) <= PASSAGE:
+                continue
             places = index.places(terms, int(positions[i]), PASSAGE)
             shares[i] *= self._densest(terms, places)
         return shares
@@ -265,9 +273,8 @@ class _Found(NamedTuple):
         items = keys.items_with(term)
         has = np.zeros(len(positions), dtype=bool)
         if len(items):
-            slots = np.minimum(items.searchsorted(positions), len(items) - 1)
-            has = items[slots] == positions
-        idf = float(inverse_document_frequency(len(items), keys.n_items))
+            has = items.take(items.searchsorted(positions), mode="clip") == positions
+        idf = keys.idf_of(len(items))
         rarity = keys.rarity.get(token.term, 1.0) ** RARITY_POWER
         terms = frozenset(expansion.term for expansion in term.expansions)
         return cls(token.text, idf * rarity * term.boost, has, len(items) > 0, terms)
