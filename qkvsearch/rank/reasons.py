@@ -134,7 +134,8 @@ class WordReasons:
     def word_of(self, label: Any) -> str:
         """Return the word that a piece of the query belongs to, or `OVERALL`. label: the piece."""
         label = str(label)
-        word = fold(label)
+        # The sign of a weight, as in "×0.8", is shown as it is.
+        word = "×".join(map(fold, label.split("×")))
         has_letters = any(map(str.isalnum, word))
         if ADDED.fullmatch(label) or not has_letters or word in self.unlisted:
             return OVERALL
