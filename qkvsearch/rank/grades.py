@@ -34,7 +34,7 @@ MOST = 0.8
 MUCH = 0.6
 # A hit of a query of so few words is strong only if it has `MUCH` of them. Where texts have at most
 # the share `KNOWN` of them, it is weak with less than `LITTLE`. A near meaning is never weak.
-FEW_WORDS, KNOWN, LITTLE = 5, 0.6, 0.4
+FEW_WORDS, KNOWN, LITTLE = 5, 0.6, 0.38
 # The words of a long text stand together where so many words have them.
 PASSAGE = 30
 # A word whose `rarity` in the language is below this one is common.
