@@ -25,9 +25,12 @@ from qkvsearch.text.languages import (
 # --- what is a word ---
 
 # Han, kana and Hangul are written without spaces between words (or, for Korean, with endings
-# attached), so pairs of neighbouring characters stand in for words. The sign that repeats a character
-# (人々) and the Chinese zero (二〇二〇) are characters as well.
-CJK = "\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003134f"
+# attached), so pairs of neighbouring characters stand in for words. The sign that repeats a
+# character (人々) and the Chinese zero (二〇二〇) are characters as well.
+CJK = (
+    "\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
+    "\U00020000-\U0003134f"
+)
 # Thai, Lao, Burmese and Khmer, too. Their letters are taken together with their vowels.
 SOUTHEAST_ASIAN = (
     "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ebd\u0ec0-\u0ece\u0edc-\u0edf"
@@ -216,8 +219,7 @@ class _CodedPattern(TextPattern):
 
 RUNS, CODED = _pattern(WORD, in_other_scripts=[UNSPACED_RUN]), _CodedPattern()
 MEASURES = _pattern(MEASURE)
-_CJK = TextPattern("(?!)", f"[{CJK}]")
-IS_CJK, HAS_CJK = _CJK.match, _CJK.search
+HAS_CJK = TextPattern("(?!)", f"[{CJK}]").search
 _UNSPACED = TextPattern("(?!)", f"[{UNSPACED}]")
 IS_UNSPACED, HAS_UNSPACED = _UNSPACED.match, _UNSPACED.search
 # A word in a script with spaces, with the signs of its vowels.
