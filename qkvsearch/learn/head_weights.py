@@ -28,8 +28,8 @@ from qkvsearch.text.analyzed import AnalyzedTexts
 from qkvsearch.text.encoders import LEARNED, TextEncoder, learned_encoder
 from qkvsearch.text.text_encoder import Weights, item_keys
 
-# An encoder learns too little from fewer items, or from fewer words in all their texts. Chosen on parts of TED with its dev queries; `small_catalogs.py` among the benchmarks
-# measures them.
+# An encoder learns too little from fewer items, or from fewer words in all their texts. Chosen on
+# parts of TED with its dev queries; `small_catalogs.py` among the benchmarks measures them.
 MIN_ITEMS, MIN_WORDS = 500, 10_000
 # The main heads whose weights are adapted. How much the static table and the catalog's own encoders
 # know depends on the catalog. A transformer keeps its weights: adapted ones were no better on CISI.
