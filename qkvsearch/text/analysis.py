@@ -257,8 +257,14 @@ def is_unit(term: str) -> bool:
 
 # --- tokens and terms ---
 
-# What is neither a number nor an emoji nor any other sign.
-has_topic = re.compile(r"(?![\d.]+\u20e3?$).*\w").match
+# Whether a term says what a text is about.
+has_topic = re.compile(
+    r"""
+    (?![\d.]+\u20e3?$)    # no number, such as 2.5, and not the emoji of one
+    .*\w                  # no other emoji, and no sign
+    """,
+    re.VERBOSE,
+).match
 NUMBER = re.compile(r"\d+(?:\.\d+)*").fullmatch
 # A number as it is typed in a run, with the letters before or behind it.
 NUMBER_IN_RUN = re.compile(r"(?P<before>\D*?)(?P<number>\d(?:[\d.,' ]*\d)?)(?P<behind>\D.*)?")
