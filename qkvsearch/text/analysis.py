@@ -88,6 +88,8 @@ NUMERAL = r"""
             )
         |
             \d++(?:\.\d++|,\d\d?+)        # 2.5 and 2,5
+        |
+            (?<![\w.])\.\d++             # .5
         )
         (?![.,']?\d)
     |
@@ -267,7 +269,7 @@ has_topic = re.compile(
 ).match
 NUMBER = re.compile(r"\d+(?:\.\d+)*").fullmatch
 # A number as it is typed in a run, with the letters before or behind it.
-NUMBER_IN_RUN = re.compile(r"(?P<before>\D*?)(?P<number>\d(?:[\d.,' ]*\d)?)(?P<behind>\D.*)?")
+NUMBER_IN_RUN = re.compile(r"(?P<before>\D*?)(?P<number>\.?\d(?:[\d.,' ]*\d)?)(?P<behind>\D.*)?")
 DIGIT = re.compile(r"\d").search
 ZERO_DECIMALS = re.compile(r"\.0+$")
 # The part of a number with signs between its thousands: of 1.299,50, but not of 3.14159.
@@ -511,19 +513,21 @@ def _measure(run: str, language: str) -> Sequence[tuple[int, int, Token]]:
 
 
 def _plain_number(typed: str) -> str:
-    """Return a number without signs between thousands, and with a decimal point.
+    """Return a number without signs between thousands, with a decimal point and digits before it.
 
     Three digits behind a comma or a point are thousands, except behind a zero.
 
     >>> [_plain_number(typed) for typed in ("1,000", "1.000", "1 000", "2,5", "1.299,50", "0.125")]
     ['1000', '1000', '1000', '2.5', '1299.50', '0.125']
-    >>> [_plain_number(typed) for typed in ("2.0", "3.10", "3.14159")]
-    ['2', '3.10', '3.14159']
+    >>> [_plain_number(typed) for typed in ("2.0", "3.10", "3.14159", ".5")]
+    ['2', '3.10', '3.14159', '0.5']
     """
     thousands = IN_THOUSANDS.match(typed)
     end = thousands.end() if thousands else 0
     whole = re.sub(r"\D", "", typed[:end])
     plain = whole + typed[end:].replace(",", ".")
+    if plain.startswith("."):
+        plain = f"0{plain}"
     return ZERO_DECIMALS.sub("", plain)
 
 
