@@ -199,7 +199,7 @@ def _pattern(*alternatives: str, in_other_scripts: Sequence[str] = ()) -> TextPa
     return TextPattern("|".join(for_ascii), "|".join(for_any))
 
 
-def _filled(expression: str, letters: Mapping[str, str]) -> str:
+def _filled(expression: str, letters: dict[str, str]) -> str:
     """Return an expression with all that it consists of."""
     for name, part in (PARTS | letters).items():
         expression = expression.replace(f"{{{name}}}", part)
