@@ -22,10 +22,11 @@ from qkvsearch._utils.caching import cached_property
 from qkvsearch.heads.bm25 import QueryTerm, TermKeys
 from qkvsearch.heads.lookup import Lookup
 from qkvsearch.heads.stored_models import StoredModels
+from qkvsearch.heads.unit_phrases import overlap, units_of
 from qkvsearch.heads.word_index import WordIndex
 from qkvsearch.rank.answerable import are_near
 from qkvsearch.scores.fusion import Scores
-from qkvsearch.text.analysis import IS_CJK, Token
+from qkvsearch.text.analysis import Token
 
 STRONG, GOOD, WEAK = "strong", "good", "weak"
 # A hit that has this share of the query's words, by their weight, and has them together is strong.
@@ -42,7 +43,7 @@ COMMON = 0.6
 # The rarity of a word counts to this power. It is a factor of BM25, too, which with a power of 1
 # ranks best; but what a query asks for is in its rarer words.
 RARITY_POWER = 2
-# How many words a pair of characters is in scripts without spaces: a Chinese word has 1.6 to 1.7.
+# How many words a pair of units is in scripts without spaces: a Chinese word has 1.6 to 1.7.
 PAIR_WEIGHT = 0.6
 # The logarithm of the rank in meaning where no head tells it: about that of a right first hit.
 UNKNOWN_RANK = 0.7
@@ -181,13 +182,13 @@ def _ranks(scores: np.ndarray, positions: np.ndarray) -> list[int]:
 class QueryWords:
     """The words of a query, and which hits have them.
 
-    In scripts without spaces they are pairs of characters, which overlap. Each counts
-    `PAIR_WEIGHT`. Pairs that no text has count nothing, since most of them are
-    the end of a word and the beginning of the next one. A character that is in no other pair counts
-    by itself.
+    In scripts without spaces they are pairs of units (characters, or letters with their vowels),
+    which overlap. Each counts `PAIR_WEIGHT`. Pairs that no text has count nothing, since most of
+    them are the end of a word and the beginning of the next one. A unit that is in no other pair
+    counts by itself.
     """
 
-    # How many words there are; each pair of characters is one.
+    # How many words there are; each pair of units is one.
     n: int
     # How much each word counts, (n_words,): its idf times its rarity in the language squared.
     weights: np.ndarray
@@ -210,7 +211,7 @@ class QueryWords:
         words: list[_Found] = []
         for run in _runs(found):
             if _is_pair(run[0].text):
-                words += _by_characters(keys, run, positions)
+                words += _by_units(keys, run, positions)
             else:
                 words += run
         if not words:
@@ -306,31 +307,29 @@ def asking_terms(tokens: Sequence[Token], rarity: Mapping[str, float]) -> set[st
 
 
 def _is_pair(text: str) -> bool:
-    """Return whether a word is two characters of a script without spaces."""
-    return len(text) == 2 and not text.isascii() and all(map(IS_CJK, text))
+    """Return whether a word is two units of a script without spaces."""
+    return len(units_of(text)) == 2
 
 
 def _runs(found: Sequence[_Found]) -> list[list[_Found]]:
-    """Return overlapping pairs of characters together, and all other words one by one."""
+    """Return overlapping pairs of units together, and all other words one by one."""
     runs: list[list[_Found]] = []
     for word in found:
-        last = runs[-1][-1].text if runs else ""
-        overlaps = _is_pair(word.text) and _is_pair(last) and last[1] == word.text[0]
-        if overlaps:
+        if runs and overlap(units_of(runs[-1][-1].text), units_of(word.text)):
             runs[-1].append(word)
         else:
             runs.append([word])
     return runs
 
 
-def _by_characters(keys: TermKeys, pairs: Sequence[_Found], positions: np.ndarray) -> list[_Found]:
-    """Return what a run of overlapping pairs is found by: the pairs that texts have, and each
-    character that is in none of these. All count `PAIR_WEIGHT`.
+def _by_units(keys: TermKeys, pairs: Sequence[_Found], positions: np.ndarray) -> list[_Found]:
+    """Return what a run of overlapping pairs is found by: the pairs that texts have, and each unit
+    that is in none of these. All count `PAIR_WEIGHT`.
     """
     parts = [pair for pair in pairs if pair.is_known]
-    text = pairs[0].text[0] + "".join(pair.text[1] for pair in pairs)
-    for i, character in enumerate(text):
+    units = [units_of(pairs[0].text)[0], *(units_of(pair.text)[1] for pair in pairs)]
+    for i, unit in enumerate(units):
         if not any(pair.is_known for pair in pairs[max(i - 1, 0) : i + 1]):
-            token = Token(character, character)
+            token = Token(unit, unit)
             parts.append(_Found.of(keys, token, QueryTerm.of(token), positions))
     return [part._replace(weight=PAIR_WEIGHT * part.weight) for part in parts]
