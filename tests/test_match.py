@@ -7,7 +7,14 @@ import pandas as pd
 
 import qkvsearch as qkv
 from qkvsearch.heads.bm25 import LexicalKeys, QueryTerm, TermCounts, length_norms
-from qkvsearch.rank.grades import Numbers, QueryWords, asking_terms, grader
+from qkvsearch.rank.grades import (
+    FEW_WORDS,
+    LITTLE,
+    Numbers,
+    QueryWords,
+    asking_terms,
+    grader,
+)
 from qkvsearch.text.analysis import Analyzer
 
 
@@ -127,6 +134,14 @@ def test_pairs_between_two_chinese_words_count_nothing():
     # The wrong character is in no pair of a text, and counts by itself.
     _, (share, *_) = words_of("宇航鸟", *documents)
     assert 0 < share < 0.8
+
+
+def test_a_phrase_in_thai_is_a_few_words():
+    # "Repair a car": one of its seven pairs is the end of another word.
+    words, (share,) = words_of("ซ่อมรถยนต์", "แก้วิงเวียน พกพาสะดวก")
+    assert len(words.weights) == 7
+    assert words.n <= FEW_WORDS
+    assert share < LITTLE
 
 
 def test_a_pair_of_characters_counts_less_than_a_word():

@@ -25,7 +25,7 @@ from qkvsearch.heads.stored_models import StoredModels
 from qkvsearch.heads.word_index import WordIndex
 from qkvsearch.rank.answerable import are_near
 from qkvsearch.scores.fusion import Scores
-from qkvsearch.text.analysis import IS_CJK, Token
+from qkvsearch.text.analysis import HAS_CJK, HAS_UNSPACED, IS_CJK, Token
 
 STRONG, GOOD, WEAK = "strong", "good", "weak"
 # A hit that has this share of the query's words, by their weight, and has them together is strong.
@@ -44,6 +44,8 @@ COMMON = 0.6
 RARITY_POWER = 2
 # How many words a pair of characters is in scripts without spaces: a Chinese word has 1.6 to 1.7.
 PAIR_WEIGHT = 0.6
+# How many pairs of letters of Thai and the like are a word, which is longer than one of Chinese.
+PAIRS_OF_A_WORD = 3
 # The logarithm of the rank in meaning where no head tells it: about that of a right first hit.
 UNKNOWN_RANK = 0.7
 # Ranks beyond the tenth are all as far.
@@ -186,8 +188,8 @@ class QueryWords:
     by itself.
     """
 
-    # How many words there are; each pair of characters is one.
-    n: int
+    # How many words there are. Each pair of Chinese characters is one.
+    n: float
     # How much each word counts, (n_words,): its idf times its rarity in the language squared.
     weights: np.ndarray
     # Which hits have each word, bool (n_words, n).
@@ -215,7 +217,7 @@ class QueryWords:
         if not words:
             return cls(0, np.zeros(0), np.zeros((0, len(positions)), dtype=bool), [])
         return cls(
-            n=len(found),
+            n=sum(1 / PAIRS_OF_A_WORD if _is_thai(word.text) else 1 for word in found),
             weights=np.array([word.weight for word in words]),
             has=np.array([word.has for word in words]),
             terms=[word.terms for word in words],
@@ -302,6 +304,11 @@ def asking_terms(tokens: Sequence[Token], rarity: Mapping[str, float]) -> set[st
             common.add(token.term)
     asked_for = {token.term for token in tokens if not token.is_stop_word} - asking
     return asking if asked_for else set()
+
+
+def _is_thai(text: str) -> bool:
+    """Return whether a word is of a script such as Thai, where `units` are letters with vowels."""
+    return HAS_UNSPACED(text) is not None and not HAS_CJK(text)
 
 
 def _is_pair(text: str) -> bool:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from qkvsearch._utils.caching import cached_property
 from qkvsearch._utils.folding import IS_UNSEEN, fold, lower
 from qkvsearch._utils.forks import fork_lock
+from qkvsearch._utils.scripts import is_doubled_e
 from qkvsearch._utils.validation import require
 from qkvsearch.text.languages import (
     ELIDED_IN_ENGLISH,
@@ -471,7 +472,9 @@ def _fold_with_spans(text: str, normalize: Callable[[str], str]) -> tuple[str, l
     if text.isascii():
         return normalize(text), [(i, i + 1) for i in range(len(text))]
     # Only the marks, vowels and joiners that follow a character can change how it is folded.
-    starts = [i for i, char in enumerate(text) if not (i and _joins(char))]
+    starts = [
+        i for i, char in enumerate(text) if not (i and (_joins(char) or is_doubled_e(text, i)))
+    ]
     folded: list[str] = []
     spans: list[Span] = []
     for start, end in pairwise([*starts, len(text)]):
@@ -577,8 +580,11 @@ def _folded_stop_words(language: str) -> frozenset[str]:
 
 
 def _term(word: str, language: str) -> str:
-    # The Arabic stemmer leaves nothing of a word that is all ending.
-    root = stem(word, language) or word
+    root = stem(word, language)
+    # Stemmers leave nothing or one letter of a word that is all ending. In Hindi that would be the
+    # same letter of माँ, "mother", and of में, "in".
+    if len(root) < 2:
+        root = word
     return (root if root.isascii() and root.islower() else fold(root))[:MAX_TERM]
 
 
