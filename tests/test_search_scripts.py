@@ -94,12 +94,20 @@ def test_a_query_is_answered_where_one_item_has_most_of_its_characters(shelf):
     assert not hits.corrections
 
 
-def test_more_than_half_of_the_characters_are_enough(shelf):
-    words = shelf.texts.reader.read("风雨中听花落的声音").lookup.words
+@pytest.mark.parametrize(
+    ("typed", "answers"),
+    [
+        ("少年时间机器山川湖海", True),  # six of ten characters
+        ("少年山川湖海", False),
+        ("вареники вишнями зелені гарячі", True),
+        ("вареники солодкі зелені гарячі", False),
+    ],
+)
+def test_half_of_the_characters_or_words_are_enough(shelf, typed, answers):
+    asked = shelf.texts.reader.read(typed).lookup
     heads = dict.fromkeys(shelf.models.head_weights)
-    for covered, answers in ((words.covered, False), (0.5, False), (0.51, True)):
-        asked = words._replace(covered=covered)
-        assert answerable(shelf.models, asked, heads).answers == answers
+    found = answerable(shelf.models, asked.words, heads, tokens=asked.tokens)
+    assert found.answers == answers
 
 
 @pytest.mark.parametrize("typed", ["如何申请护照", "量子力学入门教程", "วิธีทำบัญชี", "天気予報を見る"])

@@ -1,9 +1,9 @@
 """Chinese titles typed with an error, in films whose titles people type without spaces.
 
 The catalog is zh-films, 1,000 films with titles and summaries. Queries are 100 of its titles of
-four to eight characters: as they are; with one character wrong, missing or additional, or two swapped,
-at random, but for the first and last one; and in traditional characters, by OpenCC's table. Beside
-these are 100 questions about something else: XQuAD's, in Chinese.
+four to eight characters: as they are; with one character wrong, missing or additional, or two
+swapped, at random, but for the first and last one; and in traditional characters, by OpenCC's
+table. Beside these are 100 questions about something else: XQuAD's, in Chinese.
 
 QKVSEARCH_DATA=data python benchmarks --only phrase_errors    (two minutes)
 """

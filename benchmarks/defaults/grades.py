@@ -27,7 +27,7 @@ from qkvsearch.rank import grades
 from qkvsearch.rank.grades import Grader, Numbers, QueryWords
 
 ENCODERS = ("corpus", "static", "minilm")
-STRONG, WEAK = 0.645, 0.17
+STRONG, WEAK = 0.645, 0.166
 
 
 def first_hits(encoder: str) -> tuple[np.ndarray, np.ndarray]:

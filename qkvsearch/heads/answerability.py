@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from qkvsearch.heads.bm25 import TermKeys
-from qkvsearch.heads.unit_phrases import has_unspaced, largest_covered_share
 from qkvsearch.text.analysis import Token
 from qkvsearch.text.encoders import LEARNED
 
@@ -75,9 +74,6 @@ class WordStatistics(NamedTuple):
     rarest: int
     # By term, the most that it adds to a lexical score.
     largest: Mapping[str, float]
-    # In a script without spaces, the largest share of the text's characters that one item has, each
-    # within a pair or a word of the text; 0 in other scripts.
-    covered: float = 0.0
 
     @classmethod
     def of(cls, keys: TermKeys, tokens: Sequence[Token]) -> WordStatistics:
@@ -95,7 +91,6 @@ class WordStatistics(NamedTuple):
             common=sum(map(log1p, n_with)) / log1p(keys.n_items) / len(terms),
             rarest=min(n_with),
             largest={term: keys.largest(term) for term in terms},
-            covered=largest_covered_share(keys, tokens) if has_unspaced(tokens) else 0.0,
         )
 
     def evidence(self, best: Mapping[str, Any]) -> Evidence:

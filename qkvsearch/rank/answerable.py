@@ -14,6 +14,7 @@ from qkvsearch.heads.answerability import (
     letters_of,
 )
 from qkvsearch.heads.stored_models import StoredModels
+from qkvsearch.heads.unit_phrases import has_unspaced, largest_covered_share
 from qkvsearch.rank.ranking import Ranking
 from qkvsearch.scores.approximate import score_candidates
 from qkvsearch.scores.fusion import Scores
@@ -25,9 +26,9 @@ from qkvsearch.text.labelled import LabelledVectors
 FEW_WORDS = 3
 # A word is rare that one text has, or at most this share of them.
 RARE_SHARE = 0.01
-# In a script without spaces, a query is answered where one item has more than this share of its
-# characters. Words cannot be counted there: most pairs of characters belong to two words.
-ENOUGH_CHARACTERS = 0.5
+# A query of more words is answered where one item has at least this share of them, or in a script
+# without spaces of its characters.
+ENOUGH = 0.5
 
 # A head to which all texts are similar finds an answer if the best item stands out by so many
 # standard deviations more than the best of as many unrelated items; by none where the catalog has
@@ -62,11 +63,12 @@ def answerable(
     words: WordStatistics,
     heads: Mapping[str, Scores | None],
     has_code: bool = False,
+    tokens: Sequence[Token] = (),
 ) -> Answerable:
     """Decide whether the catalog answers a query, by its words and the scores of its heads.
 
     heads: None for one that knows no word. words: of the lexical head, corrected. has_code: whether
-    the query has an id or another code of an item.
+    the query has an id or another code of an item. tokens: the words themselves.
     """
     known = models.answerability
     best: dict[str, float] = {}
@@ -87,9 +89,9 @@ def answerable(
     answers = (
         has_all_words
         or has_rare_word
-        or words.covered > ENOUGH_CHARACTERS
         or is_probable
         or _is_near(models, evidence.values, words)
+        or _has_enough(models, tokens)
     )
     return Answerable(value, answers)
 
@@ -122,6 +124,13 @@ def _is_near(models: StoredModels, evidence: Mapping[str, Any], words: WordStati
         deviations = NEAR if words.share >= KNOWN_SHARE else 0.0
         level = known.noise_level(head, words.letters, deviations)
     return evidence.get(head, 0) > level
+
+
+def _has_enough(models: StoredModels, tokens: Sequence[Token]) -> bool:
+    """Return whether one item has enough of a query's words, or of its characters."""
+    if len(tokens) <= FEW_WORDS and not has_unspaced(tokens):
+        return False
+    return largest_covered_share(models.lexical_keys, tokens) >= ENOUGH
 
 
 def are_near(

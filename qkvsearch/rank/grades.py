@@ -32,9 +32,9 @@ STRONG, GOOD, WEAK = "strong", "good", "weak"
 MOST = 0.8
 # A hit that has this share of them is not weak.
 MUCH = 0.6
-# A hit of a query of so few words is strong only if it has `MUCH` of them, and weak if it has less
-# than `LITTLE`, unless its meaning is near.
-FEW_WORDS, LITTLE = 5, 0.4
+# A hit of a query of so few words is strong only if it has `MUCH` of them. Where texts have at most
+# the share `KNOWN` of them, it is weak with less than `LITTLE`. A near meaning is never weak.
+FEW_WORDS, KNOWN, LITTLE = 5, 0.6, 0.38
 # The words of a long text stand together where so many words have them.
 PASSAGE = 30
 # A word whose `rarity` in the language is below this one is common.
@@ -106,7 +106,7 @@ def grades(
     A hit is strong if it has a code of the query, if it has nearly all of its words together, or if
     it is likely to be right. It is weak if it is unlikely to be right and does not have most words.
     Of a query of few words a hit that is likely to be right needs most of them to be strong. It is
-    weak if it has few of them, and not if its meaning is near.
+    weak if it has few of them and the catalog lacks many, and not if its meaning is near.
 
     tokens: all words of the query in order, with stop words. fused: with the `raw` scores of the
     heads.
@@ -119,7 +119,8 @@ def grades(
     is_weak = (probabilities < fitted.weak) & ~has_much
     if words.n <= FEW_WORDS:
         is_strong &= has_much
-        is_weak |= words.shares < LITTLE
+        if query.words.share <= KNOWN:
+            is_weak |= words.shares < LITTLE
         is_weak &= ~are_near(models, query.words, fused.raw, positions)
     is_strong |= words.together(models.words, positions) >= MOST
     if codes is not None:

@@ -283,8 +283,9 @@ class TextSearch:
         """Return whether the catalog answers the query. heads: None for one that knows no word."""
         if query.understood.stop_words_mask is not None:
             return not query.is_too_common
-        has_code = bool(query.lookup.codes.tokens)
-        return answerable(self.models, query.lookup.words, heads, has_code).answers
+        asked = query.lookup
+        has_code = bool(asked.codes.tokens)
+        return answerable(self.models, asked.words, heads, has_code, asked.tokens).answers
 
     def _judging_alone(self, asked: Asked) -> dict[str, Scores | None]:
         """Return the scores of the dense heads where none of them has a weight.
