@@ -192,6 +192,10 @@ NUMBER_IN_RUN = re.compile(r"(?P<before>\D*?)(?P<number>\d(?:[\d.,' ]*\d)?)(?P<b
 DIGIT = re.compile(r"\d").search
 ZERO_DECIMALS = re.compile(r"\.0+$")
 IN_THOUSANDS = re.compile(r"[1-9]\d{0,2}(?:([.,' ])\d{3})(?:\1\d{3})*")
+# The article in Arabic, as in Lucene's `ArabicStemmer`, which removes it with what is written before
+# it. Snowball's stemmer leaves it on short words, and takes the first letter of others for a
+# preposition. "God" is not the article and "to him".
+ARABIC_ARTICLE = re.compile(r"(?!\w?الله$)(?:ال(?=\w\w)|(?:[وبكف]ال|لل)(?=\w{3}))").match
 MAX_TERM = 32
 # The vowels and finals of Korean syllables that are written letter by letter.
 JAMO = re.compile("[\u1160-\u11ff]")
@@ -542,7 +546,14 @@ def _initials(text: str, language: str) -> Token:
 
 
 def _elided(run: str, language: str) -> int:
-    """Return how many characters of a word are an elided article before an apostrophe."""
+    """Return how many characters of a word are an article: elided before an apostrophe, or written
+    with an Arabic word, alone or behind "and" or a preposition.
+    """
+    if language == "arabic":
+        article = ARABIC_ARTICLE(run)
+        if article is None or run in _folded_stop_words(language):
+            return 0
+        return article.end()
     if "'" not in run:
         return 0
     first, _, rest = run.partition("'")
