@@ -192,8 +192,8 @@ NUMBER_IN_RUN = re.compile(r"(?P<before>\D*?)(?P<number>\d(?:[\d.,' ]*\d)?)(?P<b
 DIGIT = re.compile(r"\d").search
 ZERO_DECIMALS = re.compile(r"\.0+$")
 IN_THOUSANDS = re.compile(r"[1-9]\d{0,2}(?:([.,' ])\d{3})(?:\1\d{3})*")
-# The article in Arabic, as in Lucene's `ArabicStemmer`, which removes it with what is written before
-# it. Snowball's stemmer leaves it on short words, and takes the first letter of others for a
+# The article in Arabic, with "and" or a preposition before it, as Lucene's `ArabicStemmer` removes
+# it. Snowball's stemmer leaves it on short words, and takes the first letter of other words for a
 # preposition. "God" is not the article and "to him".
 ARABIC_ARTICLE = re.compile(r"(?!\w?الله$)(?:ال(?=\w\w)|(?:[وبكف]ال|لل)(?=\w{3}))").match
 MAX_TERM = 32

@@ -141,24 +141,6 @@ def test_threads_do_not_disturb_each_others_stems():
         sys.setswitchinterval(interval)
 
 
-@pytest.mark.parametrize(
-    "forms", ["شركة الشركة والشركة للشركة", "برمجة البرمجة بالبرمجة", "حب الحب", "صين الصين والصين"]
-)
-def test_arabic_words_find_each_other_with_and_without_the_article(forms):
-    terms = [Analyzer("arabic").terms(form) for form in forms.split()]
-    assert terms == terms[:1] * len(terms)
-    assert len(terms[0]) == 1
-
-
-def test_what_only_looks_like_an_arabic_article_stays():
-    analyzer = Analyzer("arabic")
-    assert analyzer.terms("الله") != analyzer.terms("له")
-    assert analyzer.terms("ألم") == analyzer.terms("الم")
-    assert analyzer.query_tokens("كتاب التي") == analyzer.tokens("كتاب")
-    assert Analyzer("persian").tokens("الماس")[0].text == "الماس"
-    assert analyzer.spans("من الصين", set(analyzer.terms("والصين"))) == [(5, 8)]
-
-
 def test_a_word_that_is_all_ending_has_a_term_all_the_same():
     assert stem("का", "nepali") == ""
     assert Analyzer("nepali").key_terms("का") == ["का"]
