@@ -131,9 +131,12 @@ def test_pairs_between_two_chinese_words_count_nothing():
     assert shares[0] == 1
     assert 0 < shares[1] < 1
     assert shares[2] == 0
-    # The wrong character is in no pair of a text, and counts by itself.
+    # The wrong character is in no pair of a text, and is missed.
     _, (share, *_) = words_of("宇航鸟", *documents)
     assert 0 < share < 0.8
+    # Also where a text has it somewhere.
+    _, (with_it, without) = words_of("宇航鸟", "宇航 飞鸟", "宇航 飞马")
+    assert with_it == without < 1
 
 
 def test_a_phrase_in_thai_is_a_few_words():

@@ -186,7 +186,7 @@ class QueryWords:
     In scripts without spaces they are pairs of characters, which overlap. Each counts
     `PAIR_WEIGHT`. Pairs that no text has count nothing, since most of them are
     the end of a word and the beginning of the next one. A character that is in no other pair counts
-    by itself.
+    as a word that no hit has: nearly every long text has it somewhere.
     """
 
     # How many words there are. Each pair of Chinese characters is one.
@@ -331,13 +331,15 @@ def _runs(found: Sequence[_Found]) -> list[list[_Found]]:
 
 
 def _by_characters(keys: TermKeys, pairs: Sequence[_Found], positions: np.ndarray) -> list[_Found]:
-    """Return what a run of overlapping pairs is found by: the pairs that texts have, and each
-    character that is in none of these. All count `PAIR_WEIGHT`.
+    """Return what a run of overlapping pairs asks for: the pairs that texts have, and each
+    character that is in none of these, which no hit has as it was typed. All count `PAIR_WEIGHT`.
     """
     parts = [pair for pair in pairs if pair.is_known]
     text = pairs[0].text[0] + "".join(pair.text[1] for pair in pairs)
     for i, character in enumerate(text):
         if not any(pair.is_known for pair in pairs[max(i - 1, 0) : i + 1]):
             token = Token(character, character)
-            parts.append(_Found.of(keys, token, QueryTerm.of(token), positions))
+            character_found = _Found.of(keys, token, QueryTerm.of(token), positions)
+            nowhere = np.zeros(len(positions), dtype=bool)
+            parts.append(character_found._replace(has=nowhere))
     return [part._replace(weight=PAIR_WEIGHT * part.weight) for part in parts]
