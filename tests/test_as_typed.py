@@ -116,6 +116,12 @@ def test_two_words_that_are_read_as_one_are_told(shop):
     assert shop.search("garden hose").corrections == []
 
 
+def test_two_words_of_an_indic_script_are_read_as_one(tmp_path):
+    items = pd.DataFrame({"id": range(3), "title": ["राजधानी", "नदी", "सागर"]})
+    with qkv.build(tmp_path, items=items, encoder="corpus") as engine:
+        assert [hit.id for hit in engine.search("राज धानी")] == [0]
+
+
 def test_one_word_is_looked_up_beside_two_that_an_item_has(tmp_path):
     items = pd.DataFrame(
         {"id": range(4), "title": ["White board", "Whiteboard", "White shelf", "Board game"]}

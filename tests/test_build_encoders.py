@@ -33,10 +33,13 @@ def check(engine, assert_adds_up, head):
     assert sum(engine.models.head_weights.values()) == pytest.approx(1)
     ranking = engine.search("deep red sea", k=6)
     weighted = {name for name, weight in engine.models.head_weights.items() if weight > 0}
-    assert weighted == {*engine.models.head_weights} - {"lsa", "contrastive"}  # six items
-    assert "take no part" in engine.info()["heads_left_out"]
+    # Six items teach encoders too little.
+    learned = {"lsa", "contrastive"}.intersection(engine.models.head_weights)
+    assert weighted == {*engine.models.head_weights} - learned
+    assert ("heads_left_out" in engine.info()) == bool(learned)
     assert set(ranking[0].heads) - {"token"} == weighted
-    assert len(engine.search("deep sea", heads=["lsa", "contrastive"], k=6, anyway=True))
+    if learned:
+        assert len(engine.search("deep sea", heads=list(learned), k=6, anyway=True))
     for i, hit in enumerate(ranking):
         assert_adds_up([part.value for part in ranking.explain(i)], hit.score)
     assert len(engine.search("deep sea", heads=[head], k=6, anyway=True)) == 6

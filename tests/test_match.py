@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
+import pytest
 
 import qkvsearch as qkv
 from qkvsearch.heads.bm25 import LexicalKeys, QueryTerm, TermCounts, length_norms
@@ -147,10 +148,20 @@ def test_a_phrase_in_thai_is_a_few_words():
     assert share < LITTLE
 
 
-def test_a_pair_of_characters_counts_less_than_a_word():
-    pair, _ = words_of("火星", "火星", "x")
-    word, _ = words_of("mars", "mars", "x")
-    assert pair.weights.sum() < word.weights.sum()
+def test_pairs_between_two_thai_words_count_nothing():
+    # Coffee and milk: the pair of the end of one and the beginning of the other is in no text.
+    documents = ["กาแฟ นม", "กาแฟ", "หนังสือ"]
+    _, shares = words_of("กาแฟนม", *documents)
+    assert shares[0] == 1
+    assert 0 < shares[1] < 1
+    assert shares[2] == 0
+
+
+@pytest.mark.parametrize("pair", ["火星", "กาแฟ"])
+def test_a_pair_of_units_counts_less_than_a_word(pair):
+    of_pair, _ = words_of(pair, pair, "x")
+    of_word, _ = words_of("mars", "mars", "x")
+    assert of_pair.weights.sum() < of_word.weights.sum()
 
 
 def test_what_speaks_for_a_hit_makes_it_likelier():

@@ -136,7 +136,7 @@ def test_a_number_that_another_column_has_may_be_meant_there(shop):
         assert not any("mean" in note for note in shop.search(f"lessons {number}").notes)
 
 
-def test_items_that_are_nothing_like_the_query_are_no_hits_but_anyway(shop):
+def test_items_that_are_nothing_like_the_query_are_no_hits_but_anyway(shop, all_heads):
     assert ids(shop.search("guitar")) == ["5"]
     assert len(shop.search("guitar", anyway=True)) == 10
 

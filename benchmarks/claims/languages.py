@@ -11,10 +11,10 @@ QKVSEARCH_DATA=data python benchmarks --only languages    (some minutes)
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -23,7 +23,7 @@ from typing import NamedTuple
 import pandas as pd
 
 import qkvsearch as qkv
-from benchmarks.support.public_data import JudgedTexts, data_folder, ted
+from benchmarks.support.public_data import JudgedTexts, ted, xquad, xquad_path
 from benchmarks.support.quality import ask, mean_over
 from benchmarks.support.results import Row
 from benchmarks.support.script import main
@@ -73,23 +73,11 @@ SEARCHES = (
 ACROSS = (Search("e5, as built", "e5"), Search("e5, as built, `--anyway`", "e5", anyway=True))
 
 
-def path_of(language: str) -> Path:
-    return data_folder() / "xquad" / f"{language}.json"
-
-
-def xquad(language: str, step: int) -> JudgedTexts:
+def asked_of(language: str, step: int) -> JudgedTexts:
     """The paragraphs, and every `step`-th question."""
-    paragraphs: dict[str, str] = {}
-    asked: list[tuple[str, str, str]] = []
-    for i, article in enumerate(json.loads(path_of(language).read_text("utf-8"))["data"]):
-        for j, paragraph in enumerate(article["paragraphs"]):
-            item = f"{i}-{j}"
-            paragraphs[item] = paragraph["context"]
-            asked += [(qa["id"], qa["question"], item) for qa in paragraph["qas"]]
-    table = pd.DataFrame({"id": list(paragraphs), "body": list(paragraphs.values())})
-    kept = asked[::step]
-    queries = {id_: " ".join(question.split()) for id_, question, _ in kept}
-    return JudgedTexts(table, ("body",), queries, {id_: {item: 1} for id_, _, item in kept})
+    data = xquad(language)
+    kept = list(data.queries)[::step]
+    return replace(data, queries={id_: data.queries[id_] for id_ in kept})
 
 
 def compared(
@@ -114,19 +102,19 @@ def compared(
 
 def alone(language: str) -> list[Row]:
     """Questions and paragraphs in one language."""
-    if not path_of(language).exists():
+    if not xquad_path(language).exists():
         return []
-    data = xquad(language, step=2)
+    data = asked_of(language, step=2)
     return list(compared(LANGUAGES[language], data.items, data, SEARCHES))
 
 
 def across(language: str) -> list[Row]:
     """Questions in a language on paragraphs in English."""
-    if not (path_of(language).exists() and path_of("en").exists()):
+    if not (xquad_path(language).exists() and xquad_path("en").exists()):
         return []
-    items = xquad("en", step=2).items
+    items = xquad("en").items
     task = f"Questions in {LANGUAGES[language]}, paragraphs in English"
-    return list(compared(task, items, xquad(language, step=4), ACROSS))
+    return list(compared(task, items, asked_of(language, step=4), ACROSS))
 
 
 def times() -> list[Row]:

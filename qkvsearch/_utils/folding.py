@@ -13,11 +13,13 @@ PLAIN_LETTERS |= {"ħ": "h", "ŧ": "t", "ı": "i"}
 UNDECOMPOSED = re.compile(f"[{''.join(PLAIN_LETTERS)}]")
 ACCENTS = re.compile("[\u0300-\u036f]")
 
-# Signs that are typed for an apostrophe, a hyphen, or the x of 4 × 20.
+# Signs that are typed for an apostrophe, a hyphen, the x of 4 × 20, the stroke of ½, and the signs
+# in an Arabic 1,000.5.
 APOSTROPHES = "’‘ʼʻʹʽ`′‛"
 DASHES = "‐‑‒–—―−"
+IN_NUMBERS = {"×": "x", "\u2044": "/", "\u066b": ".", "\u066c": ","}
 PLAIN_SIGNS = str.maketrans(
-    dict.fromkeys(APOSTROPHES, "'") | dict.fromkeys(DASHES, "-") | {"×": "x"}
+    dict.fromkeys(APOSTROPHES, "'") | dict.fromkeys(DASHES, "-") | IN_NUMBERS
 )
 # No reader sees these: soft hyphens, characters of no width, variants of one sign, and the skin
 # tones of an emoji. Joiners have a meaning in the scripts of India and Persia, and in an emoji, so

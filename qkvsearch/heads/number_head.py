@@ -7,27 +7,24 @@ from collections.abc import Sequence
 import numpy as np
 
 from qkvsearch.heads.bm25 import QueryTerm, TermKeys
-from qkvsearch.heads.search_head import Asked, SearchHead, by_language
-from qkvsearch.scores.fusion import Scores, plus
+from qkvsearch.heads.first_head import FirstHead
+from qkvsearch.heads.search_head import Asked, by_language
 from qkvsearch.text.analysis import NUMBER, Token
 
-# How far such an item is ahead of all others, in standard deviations of a head's scores: more than
-# the second pass gives.
-LEAD = 1.0
 # Longer queries are prose, in which a number is one of many words.
 MAX_WORDS = 8
 
 
-class NumberHead(SearchHead):
+class NumberHead(FirstHead):
     """Of the items with the most other words of a query, those with its numbers. It is added to
     other heads: a similar meaning tells hardly anything about numbers.
     """
 
     name = "number"
     titles = by_language(en="same number", zh="相同的数字")
-    colours = ("#6d6d6d", "#b5b5b5")
     reason = "it has this number"
-    is_of_item = True
+    # More than the second pass gives.
+    lead = 1.0
 
     def items(self, asked: Asked, is_typing: bool) -> np.ndarray | None:
         """Return the items that get the bonus, bool (n_items,); None where there are none.
@@ -55,11 +52,6 @@ class NumberHead(SearchHead):
         n_numbers[n_words < n_words.max(initial=0)] = 0
         most = n_numbers.max(initial=0)
         return n_numbers == most if most > 0 else None
-
-    def add(self, fused: Scores, items: np.ndarray) -> Scores:
-        """Add what brings these items, bool (n_items,), ahead of all others."""
-        behind = float(fused.scores.max() - fused.scores[items].min())
-        return plus(fused, self.name, np.float32(behind + LEAD) * items.astype(np.float32))
 
 
 NUMBERS = NumberHead()

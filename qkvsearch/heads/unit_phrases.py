@@ -52,8 +52,7 @@ class UnitRow(NamedTuple):
         before: Sequence[str] = ()
         for token in tokens:
             own = units_of(token.text)
-            is_next_pair = len(before) == len(own) == 2 and before[1] == own[0]
-            row += own[1:] if is_next_pair else own
+            row += own[1:] if overlap(before, own) else own
             spans.append((len(row) - len(own), len(row)))
             before = own
         return cls(row, spans)
@@ -63,6 +62,11 @@ class UnitRow(NamedTuple):
 def units_of(word: str) -> Sequence[str]:
     """Return the units of a word of a text: the two of a pair, or the word itself."""
     return units(word) if IS_UNSPACED(word) else [word]
+
+
+def overlap(before: Sequence[str], own: Sequence[str]) -> bool:
+    """Return whether two words, given by their units, are neighbouring pairs of one run."""
+    return len(before) == len(own) == 2 and before[1] == own[0]
 
 
 def has_unspaced(tokens: Sequence[Token]) -> bool:

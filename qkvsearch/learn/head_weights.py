@@ -28,9 +28,8 @@ from qkvsearch.text.analyzed import AnalyzedTexts
 from qkvsearch.text.encoders import LEARNED, TextEncoder, learned_encoder
 from qkvsearch.text.text_encoder import Weights, item_keys
 
-# An encoder learns too little from fewer items, or from fewer words in all their texts, stop words
-# aside. Chosen on parts of TED with its dev queries; `small_catalogs.py` among the benchmarks
-# measures them.
+# An encoder learns too little from fewer items, or from fewer words in all their texts. Chosen on
+# parts of TED with its dev queries; `small_catalogs.py` among the benchmarks measures them.
 MIN_ITEMS, MIN_WORDS = 500, 10_000
 # The main heads whose weights are adapted. How much the static table and the catalog's own encoders
 # know depends on the catalog. A transformer keeps its weights: adapted ones were no better on CISI.
@@ -153,7 +152,8 @@ def too_small(fields: Sequence[AnalyzedTexts]) -> str | None:
 
     fields: the text columns.
     """
-    n_items, n_words = len(fields[0]) if fields else 0, sum(int(f.n_tokens.sum()) for f in fields)
+    n_items = len(fields[0]) if fields else 0
+    n_words = sum(int(column.n_tokens.sum()) for column in fields)
     if n_items >= MIN_ITEMS and n_words >= MIN_WORDS:
         return None
     few = f"{n_items:,} items" if n_items < MIN_ITEMS else f"{n_words:,} words"

@@ -18,7 +18,7 @@ from qkvsearch.heads.item_texts import ItemTexts
 from qkvsearch.heads.stored_models import StoredModels
 from qkvsearch.heads.unit_phrases import has_unspaced, near_phrase
 from qkvsearch.tables.synonyms import FACT
-from qkvsearch.text.analysis import HAS_UNSPACED, IS_SPACED_WORD, MAX_TERM, NUMBER, Span, Token
+from qkvsearch.text.analysis import IS_SPACED_WORD, MAX_TERM, NUMBER, Span, Token
 from qkvsearch.text.related_words import (
     LINKS,
     MIN_PREFIX,
@@ -254,7 +254,7 @@ class Lexicon:
 
 def _joined(models: StoredModels, word: str) -> Expansion | None:
     """Return a word that was typed as two; None where the catalog does not have it."""
-    if len(word) < MIN_JOINED or not word.isalpha() or HAS_UNSPACED(word):
+    if len(word) < MIN_JOINED or not IS_SPACED_WORD(word):
         return None
     term = models.analyzer.tokens(word)[0].term
     return Expansion(term, word, JOINED) if models.lexical_keys.has(term) else None

@@ -22,10 +22,11 @@ from qkvsearch._utils.caching import cached_property
 from qkvsearch.heads.bm25 import QueryTerm, TermKeys
 from qkvsearch.heads.lookup import Lookup
 from qkvsearch.heads.stored_models import StoredModels
+from qkvsearch.heads.unit_phrases import overlap, units_of
 from qkvsearch.heads.word_index import WordIndex
 from qkvsearch.rank.answerable import are_near
 from qkvsearch.scores.fusion import Scores
-from qkvsearch.text.analysis import HAS_CJK, HAS_UNSPACED, IS_CJK, Token
+from qkvsearch.text.analysis import HAS_CJK, HAS_UNSPACED, Token
 
 STRONG, GOOD, WEAK = "strong", "good", "weak"
 # A hit that has this share of the query's words, by their weight, and has them together is strong.
@@ -42,7 +43,7 @@ COMMON = 0.6
 # The rarity of a word counts to this power. It is a factor of BM25, too, which with a power of 1
 # ranks best; but what a query asks for is in its rarer words.
 RARITY_POWER = 2
-# How many words a pair of characters is in scripts without spaces: a Chinese word has 1.6 to 1.7.
+# How many words a pair of units is in scripts without spaces: a Chinese word has 1.6 to 1.7.
 PAIR_WEIGHT = 0.6
 # How many pairs of letters of Thai and the like are a word, which is longer than one of Chinese.
 PAIRS_OF_A_WORD = 3
@@ -183,10 +184,10 @@ def _ranks(scores: np.ndarray, positions: np.ndarray) -> list[int]:
 class QueryWords:
     """The words of a query, and which hits have them.
 
-    In scripts without spaces they are pairs of characters, which overlap. Each counts
-    `PAIR_WEIGHT`. Pairs that no text has count nothing, since most of them are
-    the end of a word and the beginning of the next one. A character that is in no other pair counts
-    as a word that no hit has: nearly every long text has it somewhere.
+    In scripts without spaces they are pairs of units (characters, or letters with their vowels),
+    which overlap. Each counts `PAIR_WEIGHT`. Pairs that no text has count nothing, since most of
+    them are the end of a word and the beginning of the next one. A unit that is in no other pair
+    counts as a word that no hit has: nearly every long text has it somewhere.
     """
 
     # How many words there are. Each pair of Chinese characters is one.
@@ -212,7 +213,7 @@ class QueryWords:
         words: list[_Found] = []
         for run in _runs(found):
             if _is_pair(run[0].text):
-                words += _by_characters(keys, run, positions)
+                words += _by_units(keys, run, positions)
             else:
                 words += run
         if not words:
@@ -313,33 +314,31 @@ def _is_thai(text: str) -> bool:
 
 
 def _is_pair(text: str) -> bool:
-    """Return whether a word is two characters of a script without spaces."""
-    return len(text) == 2 and not text.isascii() and all(map(IS_CJK, text))
+    """Return whether a word is two units of a script without spaces."""
+    return len(units_of(text)) == 2
 
 
 def _runs(found: Sequence[_Found]) -> list[list[_Found]]:
-    """Return overlapping pairs of characters together, and all other words one by one."""
+    """Return overlapping pairs of units together, and all other words one by one."""
     runs: list[list[_Found]] = []
     for word in found:
-        last = runs[-1][-1].text if runs else ""
-        overlaps = _is_pair(word.text) and _is_pair(last) and last[1] == word.text[0]
-        if overlaps:
+        if runs and overlap(units_of(runs[-1][-1].text), units_of(word.text)):
             runs[-1].append(word)
         else:
             runs.append([word])
     return runs
 
 
-def _by_characters(keys: TermKeys, pairs: Sequence[_Found], positions: np.ndarray) -> list[_Found]:
-    """Return what a run of overlapping pairs asks for: the pairs that texts have, and each
-    character that is in none of these, which no hit has as it was typed. All count `PAIR_WEIGHT`.
+def _by_units(keys: TermKeys, pairs: Sequence[_Found], positions: np.ndarray) -> list[_Found]:
+    """Return what a run of overlapping pairs asks for: the pairs that texts have, and each unit
+    that is in none of these, which no hit has as it was typed. All count `PAIR_WEIGHT`.
     """
     parts = [pair for pair in pairs if pair.is_known]
-    text = pairs[0].text[0] + "".join(pair.text[1] for pair in pairs)
-    for i, character in enumerate(text):
+    units = [units_of(pairs[0].text)[0], *(units_of(pair.text)[1] for pair in pairs)]
+    for i, unit in enumerate(units):
         if not any(pair.is_known for pair in pairs[max(i - 1, 0) : i + 1]):
-            token = Token(character, character)
-            character_found = _Found.of(keys, token, QueryTerm.of(token), positions)
+            token = Token(unit, unit)
+            unit_found = _Found.of(keys, token, QueryTerm.of(token), positions)
             nowhere = np.zeros(len(positions), dtype=bool)
-            parts.append(character_found._replace(has=nowhere))
+            parts.append(unit_found._replace(has=nowhere))
     return [part._replace(weight=PAIR_WEIGHT * part.weight) for part in parts]

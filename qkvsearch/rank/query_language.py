@@ -22,15 +22,25 @@ MAX_WORDS = 8
 # Other characters for the signs of this language: the quotation marks of word processors, and the
 # full-width signs that Chinese and Japanese keyboards type.
 OTHER_SIGNS = str.maketrans("“”„‟«»＂－：＊＾", '"""""""-:*^')
-# One piece between blanks, with the punctuation behind it, which is no part of a value, as in
-# `year:2005,`. Two points are: `year:2000..`. A quotation mark inside a word means inches, or is a
-# slip.
+# One piece between blanks. A quotation mark inside a word means inches, or is a slip.
 PIECE = re.compile(
-    r"""(?P<minus>-)?
-        (?:(?P<field>[^\s":]{1,64}):)?
-        (?:"(?P<phrase>[^"]*)"|(?P<word>[^\s"]+?)(?P<star>(?<![*\s])\*)?)
-        (?:\^(?P<boost>\d{1,3}(?:\.\d{1,3})?))?
-        (?:(?=$|\s)|(?(field)(?<!\d\.)(?!\.\.))[,.;!?)，。；！？）、]+(?=$|\s))""",
+    r"""
+    (?P<minus>-)?
+    (?:(?P<field>[^\s":]{1,64}):)?
+    (?:
+        "(?P<phrase>[^"]*)"
+    |
+        (?P<word>[^\s"]+?)
+        (?P<star>(?<![*\s])\*)?
+    )
+    (?:\^(?P<boost>\d{1,3}(?:\.\d{1,3})?))?
+    # The punctuation behind it is no part of a value: `year:2005,`. Two points are: `year:2000..`.
+    (?:
+        (?(field)(?<!\d\.)(?!\.\.))
+        [,.;!?)，。；！？）、]+
+    )?
+    (?=$|\s)
+    """,
     re.VERBOSE,
 )
 # A query without these characters is text.

@@ -58,8 +58,8 @@ OF_ITEMS = {*ADDED_TO_HEADS, *(head.name for head in HEADS if head.is_of_item)}
 AVERAGE_ITEM, OVERALL = "average item (subtracted)", "overall meaning"
 # What comes before an item of a history: whether the score without it is lower by what it adds.
 BECAUSE, TOGETHER_WITH = "because of", "together with"
-# A token that a transformer adds to a text, or what it wants before one.
-ADDED = re.compile(r"\[[A-Z]+\]|\[[^\]]*:\]|<[/\w]+>")
+# A token that a transformer adds to a text: [CLS] and [PROMPT], or <s> and </s>.
+ADDED = re.compile(r"\[[A-Z]+\]|</?\w+>")
 # A folded word that a person recognizes: at least three letters, or any characters of a script
 # without spaces.
 ASCII_WORD = r"[^\W\d_]{3,}(?:['-][^\W\d_]+)*"

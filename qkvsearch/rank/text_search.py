@@ -10,14 +10,15 @@ import numpy as np
 
 from qkvsearch._utils.query_lock import pause
 from qkvsearch.errors import QkvError, suggest
-from qkvsearch.heads.beginning_head import BEGINNING, BeginningHead
+from qkvsearch.heads.beginning_head import BEGINNING
 from qkvsearch.heads.bm25 import inverse_document_frequency
-from qkvsearch.heads.code_head import CODE, CodeHead
+from qkvsearch.heads.code_head import CODE
 from qkvsearch.heads.dense_head import SEMANTIC
+from qkvsearch.heads.first_head import FirstHead
 from qkvsearch.heads.item_texts import ItemTexts
 from qkvsearch.heads.late_interaction import DEPTH
 from qkvsearch.heads.lexical_head import LEXICAL
-from qkvsearch.heads.number_head import NUMBERS, NumberHead
+from qkvsearch.heads.number_head import NUMBERS
 from qkvsearch.heads.query_vectors import QueryVectors
 from qkvsearch.heads.search_head import Asked, SearchHead, TextHead
 from qkvsearch.heads.search_heads import HEADS
@@ -50,10 +51,6 @@ CONDITIONS = "conditions"
 POPULAR = "popular"
 BY_POPULARITY = "An empty query: the most popular items come first."
 BY_ID = "An empty query: items are in the order of their ids."
-
-
-# A head that brings items to the top.
-FirstHead = BeginningHead | CodeHead | NumberHead
 
 
 class Preferred(NamedTuple):

@@ -26,8 +26,12 @@ from qkvsearch.text.languages import (
 # --- what is a word ---
 
 # Han, kana and Hangul are written without spaces between words (or, for Korean, with endings
-# attached), so pairs of neighbouring characters stand in for words.
-CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003134f"
+# attached), so pairs of neighbouring characters stand in for words. The sign that repeats a
+# character (人々) and the Chinese zero (二〇二〇) are characters as well.
+CJK = (
+    "\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
+    "\U00020000-\U0003134f"
+)
 # Thai, Lao, Burmese and Khmer, too. Their letters are taken together with their vowels.
 SOUTHEAST_ASIAN = (
     "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ebd\u0ec0-\u0ece\u0edc-\u0edf"
@@ -43,47 +47,112 @@ MARKS = (
 LETTER, ASCII_LETTER = rf"(?:(?![{UNSPACED}_])[\w{MARKS}])", r"[^\W_]"
 # A letter that is no digit.
 ALPHA, ASCII_ALPHA = rf"(?:(?![{UNSPACED}_\d])[\w{MARKS}])", r"[^\W\d_]"
-RUN = r"{unspaced}{letter}++(?:'{letter}++)*"
-# What looks like code is one word with its signs: C++ and C#; AC/DC, R&B, 24/7, of short sides;
-# 1.2.3; .NET. A full stop after a word, or before a space, belongs to no word.
-CODE = (
-    r"(?:"
-    r"(?:\+\++|#)(?!{letter})"
-    r"|(?=[/&])(?<!{latin}{{5}})(?:[/&]{letter}{{1,4}}+){{1,3}}+(?![/&]?{letter}|\+\+|#)"
-    r"|(?=\.)(?<=\d)(?:\.\d++){{1,7}}+[^\W\d_]{{0,4}}+(?!{letter})"
-    r")?"
-    r"|(?<![\w.])\.[^\W\d_]{letter}*+"
-)
-# Initials are one word: E.T., U.S.A.
-INITIALS = r"(?<![\w.'])[^\W\d_](?:\.[^\W\d_])++(?!{letter})\.?|"
-# A number: 2.5, 2,5, 1,000, 1.000, 1 000 and 1.299,50, but neither 1.2.3 nor 1,2,3.
-GROUPED = (
-    r"[1-9]\d{{0,2}}(?:(?:,\d{{3}})++(?:\.\d++)?+"
-    r"|(?:\.\d{{3}})++(?:,\d\d?+)?+"
-    r"|(?:'\d{{3}})++|(?:\x20000)++)"
-)
-DECIMAL = r"\d++(?:\.\d++|,\d\d?+)"
-NUMERAL = rf"(?:(?<!\d[.,'])(?:{GROUPED}|{DECIMAL})(?![.,']?\d)|\d++(?![.,']?\d))"
-# A number and what is beside it are one run. That is all letters that touch it, and up to three
-# letters with a blank or a hyphen between: 25m, 25 m, 25-m and 25 cm²; B6 and B-6. In 4x20mm a
-# further number follows the x, in 5W30 another letter. Ordinals and decades are words of their own:
-# 19th, 90s.
-END = r"(?:(?=x\d)|(?!['./&]?{letter}|\+\+|#))"
-GLUED_UNIT = r"(?!(?:st|nd|rd|th|s)(?!{letter})){alpha}{{1,12}}+[23]?+" + END
-SPACED_UNIT = r"[ -](?!x\x20?\d){alpha}{{1,3}}+[23]?+" + END
-MODEL = (
-    r"(?!x[ -]?\d)(?:{alpha}{{1,12}}+-?+|{alpha}{{1,3}}+\x20(?=" + NUMERAL + f"(?!{SPACED_UNIT})))"
-)
-MEASURE = (
-    rf"{NUMERAL}(?:(?=x\d)|{{alpha}}(?=\d)|{GLUED_UNIT}|{SPACED_UNIT}|{END})"
-    rf"|(?<=\d)x(?=\d)|{MODEL}{NUMERAL}{END}|"
-)
+
+# The expressions below are in verbose form. `_pattern` fills {letter} and the like in; {3} is a
+# number of times, and a + behind another quantifier gives nothing back.
+WORD = r"{letter}++(?:'{letter}++)*"
+UNSPACED_RUN = f"[{UNSPACED}]+"
+# E.T. and U.S.A. are one word.
+INITIALS = r"(?<![\w.']){alpha}(?:\.{alpha})++(?!{letter})\.?"
+# What looks like code is one word with its signs. A full stop after a word, or before a space,
+# belongs to no word.
+SIGNS = r"""
+    (?:
+        (?:\+\++|\#)(?!{letter})         # C++ and C#
+    |
+        (?=[/&])(?<!{latin}{5})          # AC/DC, R&B, 24/7: the sides are short
+        (?:[/&]{letter}{1,4}+){1,3}+
+        (?![/&]?{letter}|\+\+|\#)
+    |
+        (?=\.)(?<=\d)                    # 1.2.3 and 1.2.3rc
+        (?:\.\d++){1,7}+{alpha}{0,4}+
+        (?!{letter})
+    )?
+"""
+# .NET
+WITH_FIRST_STOP = r"(?<![\w.])\.{alpha}{letter}*+"
+
+# A number, but no part of 1.2.3 or of 1,2,3.
+NUMERAL = r"""
+    (?:
+        (?<!\d[.,'])
+        (?:
+            [1-9]\d{0,2}
+            (?:
+                (?:,\d{3})++(?:\.\d++)?+   # 1,000 and 1,299.50
+            |
+                (?:\.\d{3})++(?:,\d\d?+)?+ # 1.000 and 1.299,50
+            |
+                (?:'\d{3})++               # 1'000
+            |
+                (?:[ ]000)++               # 1 000, while 1 200 may be two numbers
+            )
+        |
+            \d++(?:\.\d++|,\d\d?+)        # 2.5 and 2,5
+        |
+            (?<![\w.])\.\d++             # .5
+        )
+        (?![.,']?\d)
+    |
+        \d++(?![.,']?\d)
+    )
+"""
+# Where a number with its letters ends. In 4x20mm a further number follows the x.
+END = r"(?:(?=x\d)|(?!['./&]?{letter}|\+\+|\#))"
+# The m of 25m, and the cm² of 25cm². Ordinals and decades are words of their own: 19th, 90s.
+GLUED_UNIT = r"(?!(?:st|nd|rd|th|s)(?!{letter})){alpha}{1,12}+[23]?+{end}"
+# The m of 25 m and 25-m. The x of 4 x 20 is none.
+SPACED_UNIT = r"[ -](?!x[ ]?\d){alpha}{1,3}+[23]?+{end}"
+# The B of B6 and B-6, and of B 6 where that is no 6 mm. The x of x2 is none.
+BEFORE_NUMERAL = r"""
+    (?!x[ -]?\d)
+    (?:
+        {alpha}{1,12}+-?+
+    |
+        {alpha}{1,3}+[ ](?={numeral}(?!{spaced_unit}))
+    )
+"""
+# A number and the letters beside it are one run: all that touch it, and up to three with a blank or
+# a hyphen between.
+MEASURE = r"""
+    {numeral}
+    (?:
+        (?=x\d)                  # the 4 of 4x20
+    |
+        {alpha}(?=\d)            # the 5W of 5W30, but not the m of 25m2
+        (?!(?<=[mм])[23]{end})
+    |
+        {glued_unit}
+    |
+        {spaced_unit}
+    |
+        {end}
+    )
+|
+    (?<=\d)x(?=\d)               # the x of 4x20
+|
+    {before_numeral}{numeral}{end}
+"""
+# What the expressions above are made of. A part comes before those that it has itself.
+PARTS = {
+    "before_numeral": BEFORE_NUMERAL,
+    "glued_unit": GLUED_UNIT,
+    "spaced_unit": SPACED_UNIT,
+    "numeral": NUMERAL,
+    "end": END,
+}
+# The letters that they are about, in texts of ASCII alone and in any text. Words around a sign are
+# short in the scripts that have spaces.
+ASCII_LETTERS = {"letter": ASCII_LETTER, "alpha": ASCII_ALPHA, "latin": ASCII_LETTER}
+ANY_LETTERS = {"letter": LETTER, "alpha": ALPHA, "latin": rf"[^\W{UNSPACED}_]"}
+
 # An emoji is one run, with all that joiners or flags make one of.
-ONE_EMOJI = (
-    "(?:[\U0001f1e6-\U0001f1ff]{{2}}|[0-9#*]\u20e3|"
-    "[\u203c\u2049\u2194-\u2199\u21a9\u21aa\u231a-\u23ff\u25fb-\u25fe\u2600-\u27bf\u2b05-\u2b55\u3030"
-    "\u303d\U0001f000-\U0001f1e5\U0001f200-\U0001faff][\U000e0020-\U000e007f]*+)"
+PICTURES = (
+    "\u203c\u2049\u2194-\u2199\u21a9\u21aa\u231a-\u23ff\u25fb-\u25fe\u2600-\u27bf\u2b05-\u2b55"
+    "\u3030\u303d\U0001f000-\U0001f1e5\U0001f200-\U0001faff"
 )
+FLAG, KEY = "[\U0001f1e6-\U0001f1ff]{2}", "[0-9#*]\u20e3"
+ONE_EMOJI = f"(?:{FLAG}|{KEY}|[{PICTURES}][\U000e0020-\U000e007f]*+)"
 EMOJI = f"{ONE_EMOJI}(?:\u200d{ONE_EMOJI})*+"
 
 
@@ -95,11 +164,11 @@ class TextPattern:
     """
 
     def __init__(self, for_ascii: str, for_any: str) -> None:
-        self._ascii, self._source = re.compile(for_ascii), for_any
+        self._ascii, self._source = re.compile(for_ascii, re.VERBOSE), for_any
 
     @cached_property
     def _any(self) -> re.Pattern[str]:
-        return re.compile(self._source)
+        return re.compile(self._source, re.VERBOSE)
 
     def of(self, text: str) -> re.Pattern[str]:
         """Return the compiled expression for a text."""
@@ -121,32 +190,39 @@ class TextPattern:
         return self.of(text).finditer(text)
 
 
-def _pattern(template: str, before: str = "") -> TextPattern:
-    """before: what is looked for first in texts with other characters than those of ASCII."""
-    for_ascii = template.format(
-        unspaced="", letter=ASCII_LETTER, latin=ASCII_LETTER, alpha=ASCII_ALPHA
-    )
-    for_any = (before + template).format(
-        unspaced=f"[{UNSPACED}]+|", letter=LETTER, latin=rf"[^\W{UNSPACED}_]", alpha=ALPHA
-    )
-    return TextPattern(for_ascii, for_any)
+def _pattern(*alternatives: str, in_other_scripts: Sequence[str] = ()) -> TextPattern:
+    """Return the pattern of what is in any of the expressions above.
+
+    in_other_scripts: what is looked for first in texts with other characters than those of ASCII.
+    """
+    for_ascii = [_filled(each, ASCII_LETTERS) for each in alternatives]
+    for_any = [*in_other_scripts, *(_filled(each, ANY_LETTERS) for each in alternatives)]
+    return TextPattern("|".join(for_ascii), "|".join(for_any))
+
+
+def _filled(expression: str, letters: dict[str, str]) -> str:
+    """Return an expression with all that it consists of."""
+    for name, part in (PARTS | letters).items():
+        expression = expression.replace(f"{{{name}}}", part)
+    return expression
 
 
 class _CodedPattern(TextPattern):
     """The runs of a text. Most texts have no digit, and looking for numbers takes a while."""
 
     def __init__(self) -> None:
-        self._numbered = _pattern(INITIALS + MEASURE + RUN + CODE, before=f"{EMOJI}|")
-        self._without_numbers = _pattern(INITIALS + RUN + CODE, before=f"{EMOJI}|")
+        others = [EMOJI, UNSPACED_RUN]
+        words = [WORD + SIGNS, WITH_FIRST_STOP]
+        self._numbered = _pattern(INITIALS, MEASURE, *words, in_other_scripts=others)
+        self._without_numbers = _pattern(INITIALS, *words, in_other_scripts=others)
 
     def of(self, text: str) -> re.Pattern[str]:
         return (self._numbered if DIGIT(text) else self._without_numbers).of(text)
 
 
-RUNS, CODED = _pattern(RUN), _CodedPattern()
-MEASURES = _pattern(MEASURE.removesuffix("|"))
-_CJK = TextPattern("(?!)", f"[{CJK}]")
-IS_CJK, HAS_CJK = _CJK.match, _CJK.search
+RUNS, CODED = _pattern(WORD, in_other_scripts=[UNSPACED_RUN]), _CodedPattern()
+MEASURES = _pattern(MEASURE)
+HAS_CJK = TextPattern("(?!)", f"[{CJK}]").search
 _UNSPACED = TextPattern("(?!)", f"[{UNSPACED}]")
 IS_UNSPACED, HAS_UNSPACED = _UNSPACED.match, _UNSPACED.search
 # A word in a script with spaces, with the signs of its vowels.
@@ -184,14 +260,21 @@ def is_unit(term: str) -> bool:
 
 # --- tokens and terms ---
 
-# What is neither a number nor an emoji nor any other sign.
-has_topic = re.compile(r"(?![\d.]+\u20e3?$).*\w").match
+# Whether a term says what a text is about.
+has_topic = re.compile(
+    r"""
+    (?![\d.]+\u20e3?$)    # no number, such as 2.5, and not the emoji of one
+    .*\w                  # no other emoji, and no sign
+    """,
+    re.VERBOSE,
+).match
 NUMBER = re.compile(r"\d+(?:\.\d+)*").fullmatch
 # A number as it is typed in a run, with the letters before or behind it.
-NUMBER_IN_RUN = re.compile(r"(?P<before>\D*?)(?P<number>\d(?:[\d.,' ]*\d)?)(?P<behind>\D.*)?")
+NUMBER_IN_RUN = re.compile(r"(?P<before>\D*?)(?P<number>\.?\d(?:[\d.,' ]*\d)?)(?P<behind>\D.*)?")
 DIGIT = re.compile(r"\d").search
 ZERO_DECIMALS = re.compile(r"\.0+$")
-IN_THOUSANDS = re.compile(r"[1-9]\d{0,2}(?:([.,' ])\d{3})(?:\1\d{3})*")
+# The part of a number with signs between its thousands: of 1.299,50, but not of 3.14159.
+IN_THOUSANDS = re.compile(r"[1-9]\d{0,2}(?P<sign>[.,' ])\d{3}(?:(?P=sign)\d{3})*(?!\d)")
 # The article in Arabic, with "and" or a preposition before it, as Lucene's `ArabicStemmer` removes
 # it. Snowball's stemmer leaves it on short words, and takes the first letter of other words for a
 # preposition. "God" is not the article and "to him".
@@ -435,19 +518,21 @@ def _measure(run: str, language: str) -> Sequence[tuple[int, int, Token]]:
 
 
 def _plain_number(typed: str) -> str:
-    """Return a number without signs between thousands, and with a decimal point.
+    """Return a number without signs between thousands, with a decimal point and digits before it.
 
     Three digits behind a comma or a point are thousands, except behind a zero.
 
     >>> [_plain_number(typed) for typed in ("1,000", "1.000", "1 000", "2,5", "1.299,50", "0.125")]
     ['1000', '1000', '1000', '2.5', '1299.50', '0.125']
-    >>> _plain_number("2.0"), _plain_number("3.10")
-    ('2', '3.10')
+    >>> [_plain_number(typed) for typed in ("2.0", "3.10", "3.14159", ".5")]
+    ['2', '3.10', '3.14159', '0.5']
     """
     thousands = IN_THOUSANDS.match(typed)
     end = thousands.end() if thousands else 0
     whole = re.sub(r"\D", "", typed[:end])
     plain = whole + typed[end:].replace(",", ".")
+    if plain.startswith("."):
+        plain = f"0{plain}"
     return ZERO_DECIMALS.sub("", plain)
 
 

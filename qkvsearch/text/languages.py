@@ -59,8 +59,11 @@ MIN_TEXTS, MIXED, CLEAR = 20, 0.25, 0.75
 # Fewer letters of ASCII alone tell no language: with 10 to 19 of them, 40 in 100 English titles of
 # films are taken for another language, and with 30 to 39, 1 in 100.
 MIN_ASCII_LETTERS = 30
-# A word, in any script, with its marks; codes have one or two letters together.
-LETTERS = re.compile(r"[^\s\d\x00-@\[-`{-~…–—“”„‘’]{3}")
+# A word, in any script, with its marks; codes have one or two letters together. Two characters of
+# kana, Han or Hangul are a word.
+LETTERS = re.compile(
+    r"[^\s\d\x00-@\[-`{-~…–—“”„‘’]{3}|[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{2}"
+)
 # Languages without a stemmer that many texts are in, by their codes.
 WITHOUT_STEMMER = {
     "bg": "bulgarian",

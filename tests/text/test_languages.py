@@ -14,6 +14,7 @@ from qkvsearch.tables.sources import read_source
 from qkvsearch.text.analysis import Analyzer, stem
 from qkvsearch.text.languages import (
     CODES,
+    NONE,
     STOP_WORDS,
     chosen,
     guess,
@@ -233,6 +234,15 @@ def test_a_catalog_is_in_the_languages_that_a_tenth_of_it_surely_is_in():
     assert languages_in(chinese * 9 + english[:2]) == ["zh", "en"]
     assert languages_in(chinese) == ["zh"]
     assert languages_in([]) == languages_in(["42"]) == ["en"]
+
+
+@pytest.mark.parametrize(
+    ("titles", "code"),
+    [("活着 英雄 功夫 小武", "zh"), ("커피 바다 하늘 나무", "ko"), ("かに さけ いか たこ", "ja")],
+)
+def test_two_characters_without_spaces_are_a_word(titles, code):
+    assert languages_in(titles.split() * 5) == [code]
+    assert guess(titles.split() * 5).name == NONE
 
 
 def test_short_titles_that_look_like_other_languages_are_in_one():

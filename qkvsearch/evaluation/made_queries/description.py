@@ -28,7 +28,7 @@ class Description(QueryKind):
             return
         related = RelatedWords(source)
         for item, (text,) in source.shuffled_texts(rng, [column]):
-            # Chinese and Japanese are not cut into words here.
+            # A text without spaces is not cut into words here.
             pieces = [piece for piece in sentences(text) if not HAS_UNSPACED(piece)]
             if not pieces:
                 continue
