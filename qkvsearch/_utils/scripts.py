@@ -49,6 +49,8 @@ SAME_LETTERS = {
 }
 # A nasal before another consonant is written as a letter or as a sign: हिन्दी, हिंदी.
 DEVANAGARI_N, DEVANAGARI_NASAL = "न्", "ं"
+# The vowel แ looks like two เ, and is typed as two.
+THAI_E, THAI_AE = "เ", "แ"
 # The zeros of the scripts that have digits of their own.
 ZEROS = "٠۰०০੦૦୦௦౦೦൦๐໐༠၀០"
 FIRST_KATAKANA, LAST_KATAKANA = "ァ", "ヶ"
@@ -69,8 +71,14 @@ def same_letters(text: str) -> str:
         return text
     text = INDIC_JOINERS.sub("", LEFT_OUT.sub("", text))
     text = text.replace(DEVANAGARI_N, DEVANAGARI_NASAL)
+    text = text.replace(THAI_E + THAI_E, THAI_AE)
     text = text.translate(_letters())
     return text.translate(_simplified()) if HAN.search(text) else text
+
+
+def is_doubled_e(text: str, i: int) -> bool:
+    """Return whether the character at i is the second เ of two that are read as one letter."""
+    return text[i] == THAI_E and text[i - 1 : i] == THAI_E
 
 
 @cache

@@ -26,7 +26,7 @@ from qkvsearch.heads.unit_phrases import overlap, units_of
 from qkvsearch.heads.word_index import WordIndex
 from qkvsearch.rank.answerable import are_near
 from qkvsearch.scores.fusion import Scores
-from qkvsearch.text.analysis import Token
+from qkvsearch.text.analysis import HAS_CJK, HAS_UNSPACED, Token
 
 STRONG, GOOD, WEAK = "strong", "good", "weak"
 # A hit that has this share of the query's words, by their weight, and has them together is strong.
@@ -45,6 +45,8 @@ COMMON = 0.6
 RARITY_POWER = 2
 # How many words a pair of units is in scripts without spaces: a Chinese word has 1.6 to 1.7.
 PAIR_WEIGHT = 0.6
+# How many pairs of letters of Thai and the like are a word, which is longer than one of Chinese.
+PAIRS_OF_A_WORD = 3
 # The logarithm of the rank in meaning where no head tells it: about that of a right first hit.
 UNKNOWN_RANK = 0.7
 # Ranks beyond the tenth are all as far.
@@ -185,11 +187,11 @@ class QueryWords:
     In scripts without spaces they are pairs of units (characters, or letters with their vowels),
     which overlap. Each counts `PAIR_WEIGHT`. Pairs that no text has count nothing, since most of
     them are the end of a word and the beginning of the next one. A unit that is in no other pair
-    counts by itself.
+    counts as a word that no hit has: nearly every long text has it somewhere.
     """
 
-    # How many words there are; each pair of units is one.
-    n: int
+    # How many words there are. Each pair of Chinese characters is one.
+    n: float
     # How much each word counts, (n_words,): its idf times its rarity in the language squared.
     weights: np.ndarray
     # Which hits have each word, bool (n_words, n).
@@ -217,7 +219,7 @@ class QueryWords:
         if not words:
             return cls(0, np.zeros(0), np.zeros((0, len(positions)), dtype=bool), [])
         return cls(
-            n=len(found),
+            n=sum(1 / PAIRS_OF_A_WORD if _is_thai(word.text) else 1 for word in found),
             weights=np.array([word.weight for word in words]),
             has=np.array([word.has for word in words]),
             terms=[word.terms for word in words],
@@ -306,6 +308,11 @@ def asking_terms(tokens: Sequence[Token], rarity: Mapping[str, float]) -> set[st
     return asking if asked_for else set()
 
 
+def _is_thai(text: str) -> bool:
+    """Return whether a word is of a script such as Thai, where `units` are letters with vowels."""
+    return HAS_UNSPACED(text) is not None and not HAS_CJK(text)
+
+
 def _is_pair(text: str) -> bool:
     """Return whether a word is two units of a script without spaces."""
     return len(units_of(text)) == 2
@@ -323,13 +330,15 @@ def _runs(found: Sequence[_Found]) -> list[list[_Found]]:
 
 
 def _by_units(keys: TermKeys, pairs: Sequence[_Found], positions: np.ndarray) -> list[_Found]:
-    """Return what a run of overlapping pairs is found by: the pairs that texts have, and each unit
-    that is in none of these. All count `PAIR_WEIGHT`.
+    """Return what a run of overlapping pairs asks for: the pairs that texts have, and each unit
+    that is in none of these, which no hit has as it was typed. All count `PAIR_WEIGHT`.
     """
     parts = [pair for pair in pairs if pair.is_known]
     units = [units_of(pairs[0].text)[0], *(units_of(pair.text)[1] for pair in pairs)]
     for i, unit in enumerate(units):
         if not any(pair.is_known for pair in pairs[max(i - 1, 0) : i + 1]):
             token = Token(unit, unit)
-            parts.append(_Found.of(keys, token, QueryTerm.of(token), positions))
+            unit_found = _Found.of(keys, token, QueryTerm.of(token), positions)
+            nowhere = np.zeros(len(positions), dtype=bool)
+            parts.append(unit_found._replace(has=nowhere))
     return [part._replace(weight=PAIR_WEIGHT * part.weight) for part in parts]

@@ -40,8 +40,10 @@ def query_notes(query: Query, reader: QueryReader) -> list[str]:
     missing = unknown if len(unknown) < len({token.text for token in query.lookup.tokens}) else []
     hints = _unsearched(unknown, reader) if unknown else {}
     notes = [change.note for change in query.understood.changes if change.note]
-    notes += [hints.get(word) or f"No text has “{word}”." for word in missing]
-    notes += [hint for word, hint in hints.items() if word not in missing]
+    nowhere = [f"“{word}”" for word in missing if word not in hints]
+    if nowhere:
+        notes.append(f"No text has {', '.join(nowhere)}.")
+    notes += hints.values()
     if query.is_too_common:
         notes.append(STOP_WORDS_ALONE)
     notes += query.understood.conditions.notes

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from qkvsearch._utils.caching import cached_property
 from qkvsearch._utils.folding import IS_UNSEEN, fold, lower
 from qkvsearch._utils.forks import fork_lock
+from qkvsearch._utils.scripts import is_doubled_e
 from qkvsearch._utils.validation import require
 from qkvsearch.text.languages import (
     ELIDED_IN_ENGLISH,
@@ -274,6 +275,10 @@ DIGIT = re.compile(r"\d").search
 ZERO_DECIMALS = re.compile(r"\.0+$")
 # The part of a number with signs between its thousands: of 1.299,50, but not of 3.14159.
 IN_THOUSANDS = re.compile(r"[1-9]\d{0,2}(?P<sign>[.,' ])\d{3}(?:(?P=sign)\d{3})*(?!\d)")
+# The article in Arabic, with "and" or a preposition before it, as Lucene's `ArabicStemmer` removes
+# it. Snowball's stemmer leaves it on short words, and takes the first letter of other words for a
+# preposition. "God" is not the article and "to him".
+ARABIC_ARTICLE = re.compile(r"(?!\w?الله$)(?:ال(?=\w\w)|(?:[وبكف]ال|لل)(?=\w{3}))").match
 MAX_TERM = 32
 # The vowels and finals of Korean syllables that are written letter by letter.
 JAMO = re.compile("[\u1160-\u11ff]")
@@ -556,7 +561,9 @@ def _fold_with_spans(text: str, normalize: Callable[[str], str]) -> tuple[str, l
     if text.isascii():
         return normalize(text), [(i, i + 1) for i in range(len(text))]
     # Only the marks, vowels and joiners that follow a character can change how it is folded.
-    starts = [i for i, char in enumerate(text) if not (i and _joins(char))]
+    starts = [
+        i for i, char in enumerate(text) if not (i and (_joins(char) or is_doubled_e(text, i)))
+    ]
     folded: list[str] = []
     spans: list[Span] = []
     for start, end in pairwise([*starts, len(text)]):
@@ -624,7 +631,14 @@ def _initials(text: str, language: str) -> Token:
 
 
 def _elided(run: str, language: str) -> int:
-    """Return how many characters of a word are an elided article before an apostrophe."""
+    """Return how many characters of a word are an article: elided before an apostrophe, or written
+    with an Arabic word, alone or behind "and" or a preposition.
+    """
+    if language == "arabic":
+        article = ARABIC_ARTICLE(run)
+        if article is None or run in _folded_stop_words(language):
+            return 0
+        return article.end()
     if "'" not in run:
         return 0
     first, _, rest = run.partition("'")
@@ -662,8 +676,11 @@ def _folded_stop_words(language: str) -> frozenset[str]:
 
 
 def _term(word: str, language: str) -> str:
-    # The Arabic stemmer leaves nothing of a word that is all ending.
-    root = stem(word, language) or word
+    root = stem(word, language)
+    # Stemmers leave nothing or one letter of a word that is all ending. In Hindi that would be the
+    # same letter of माँ, "mother", and of में, "in".
+    if len(root) < 2:
+        root = word
     return (root if root.isascii() and root.islower() else fold(root))[:MAX_TERM]
 
 

@@ -112,7 +112,8 @@ class Language(NamedTuple):
         >>> str(Language("german", "your choice"))
         'German (your choice)'
         """
-        return f"{self.name.capitalize()} ({self.why})"
+        name = self.name if self.name == NONE else self.name.capitalize()
+        return f"{name} ({self.why})"
 
 
 def named(language: str, others: Sequence[str] = ()) -> str:
@@ -178,9 +179,8 @@ def guess(texts: Sequence[str]) -> Language:
         if not has_majority or classify(" ".join(sample)).code != code:
             return Language(ENGLISH, f"{n_texts} do not clearly have another")
     if code not in CODES:
-        return Language(
-            NONE, f"guessed from {n_texts}: {english_name(code)}, which has no stemmer here"
-        )
+        why = f"{n_texts} are in {english_name(code)}, which has no stemmer here"
+        return Language(NONE, why)
     return Language(CODES[code], f"guessed from {n_texts}")
 
 

@@ -64,8 +64,8 @@ MODELS = {
         ),
         Model(
             E5,
-            "a transformer for some hundred languages: 12 layers, 384 dimensions "
-            "(multilingual-e5-small, from 4-bit weights)",
+            "a transformer for a hundred languages: 12 layers, 384 dimensions. It is "
+            "multilingual-e5-small with 4-bit weights",
             244,
             "MIT",
             f"qkvsearch model fetch {E5}",
