@@ -100,6 +100,7 @@ DEFAULTS = (
     Section("weights_and_scales", "What heavy use is worth, and the scale of ratings"),
     Section("cold_start", "Cold items"),
     Section("search_defaults", "The weights of the search heads"),
+    Section("small_catalogs", "Small catalogs"),
     Section("grades", "What grades of hits are computed by"),
     Section("column_weights", "The weights of text columns", {"talks": "by system"}),
     Section("related_words", "Words of one family"),

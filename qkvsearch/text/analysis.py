@@ -509,9 +509,10 @@ def _measure(run: str, language: str) -> Sequence[tuple[int, int, Token]]:
     wholes = () if is_stop_word else (f"{before}{number}{behind}"[:MAX_TERM],)
     token = Token(number, number[:MAX_TERM], variants=wholes)
     place = (0, len(before)) if before else (len(run) - len(behind), len(run))
-    # One letter means nothing without the number, and MP3 is a name.
-    is_name = len(letters) == 1 or run[:start] == before != ""
-    topic = wholes[0] if is_name and wholes else ""
+    # One letter, or a word such as the inches of 11in, means nothing without the number, and MP3
+    # is a name.
+    is_one_name = len(letters) == 1 or word.is_stop_word or run[:start] == before != ""
+    topic = wholes[0] if is_one_name and wholes else ""
     letters_token = word._replace(is_stop_word=is_stop_word, topic=topic)
     both = [(start, end, token), (*place, letters_token)]
     return sorted(both, key=lambda part: part[0])
