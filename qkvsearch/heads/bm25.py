@@ -171,7 +171,7 @@ class TermKeys(ABC):
 
     def largest(self, term: str) -> float:
         """Return the most that a term adds to a score, 0 where no item has it."""
-        return self._cached_statistics(term)[1] * self.language_weight(term)
+        return self._cached_statistics(term)[1]
 
     def language_weight(self, term: str) -> float:
         """Return the factor, from 0 to 1, by which a term counts less for being common in the
@@ -180,9 +180,11 @@ class TermKeys(ABC):
         It is the term's `rarity` where few items have the term. Where many have it, its idf is low
         already, and is only cut to `KNOWN_COMMON` · rarity · the idf of a term of one item.
         """
+        return self._language_weight(term, self.n_with(term))
+
+    def _language_weight(self, term: str, n_with: int) -> float:
         rarity = self.rarity.get(term, 1.0)
-        n_with = self.n_with(term) if rarity < 1 else 0
-        if not n_with:
+        if rarity >= 1 or not n_with:
             return rarity
         limit = KNOWN_COMMON * _idf(1, self.n_items) / _idf(n_with, self.n_items)
         return min(1.0, rarity * max(1.0, limit))
@@ -202,7 +204,9 @@ class TermKeys(ABC):
 
         def statistics(term: str) -> tuple[int, float]:
             items, weights = keys.postings(term)
-            return (len(items), float(weights.max())) if len(items) else (0, 0.0)
+            if not len(items):
+                return 0, 0.0
+            return len(items), float(weights.max()) * keys._language_weight(term, len(items))
 
         return cached_by_word(statistics, CACHED_TERMS)
 

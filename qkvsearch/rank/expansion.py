@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import partial
+from functools import lru_cache, partial
 from itertools import islice, pairwise
 from typing import Any, NamedTuple
 
@@ -61,7 +61,7 @@ MAX_MEANINGS = 5
 # A long query is prose, which is seldom mistyped: only so many unknown words are corrected.
 MAX_CORRECTED = 6
 # The sizes of the caches. A correction compares a word with many, so it is worth caching.
-CACHED_CHANGES, CACHED_WORDS, CACHED_MEANINGS = 1 << 12, 1 << 14, 1 << 10
+CACHED_CHANGES, CACHED_WORDS, CACHED_MEANINGS, CACHED_TEXTS = 1 << 12, 1 << 14, 1 << 10, 64
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,8 @@ class Lexicon:
         self._prefix_words = cached_by_word(partial(_frequent_words, models), CACHED_CHANGES)
         self._meaning = cached_by_word(partial(_meaning, models, completions), CACHED_MEANINGS)
         self._correct = cached_by_word(_Corrector(models, self.synonyms).correct, CACHED_CHANGES)
-        self._joined = cached_by_word(partial(_joined, models), CACHED_WORDS)
+        # A query is asked for them twice: when it is corrected, and when it is looked up.
+        self._joined_words = lru_cache(CACHED_TEXTS)(partial(_joined_words, models))
         self._near_phrase = cached_by_word(partial(_near_phrase, models, texts), CACHED_CHANGES)
         self._term = cached_by_word(_Expander(models, self.synonyms).term, CACHED_WORDS)
 
@@ -159,25 +160,12 @@ class Lexicon:
         """Return a word with its initials, compounds, related words and synonyms."""
         return self._term(token)
 
-    def joined(self, text: str) -> list[Joined]:
+    def joined(self, text: str) -> Sequence[Joined]:
         """Return the neighbouring words of a text that the catalog has as one word.
 
         Stop words are not joined: "a part" is no "apart".
         """
-        analyzer = self.models.analyzer
-        tokens = analyzer.tokens(text)
-        if len(tokens) > MAX_JOINED:
-            return []
-        found: list[Joined] = []
-        for place, (first, second) in enumerate(pairwise(tokens)):
-            if first.is_stop_word or second.is_stop_word:
-                continue
-            one = self._joined(first.text + second.text)
-            if one is not None:
-                spans = analyzer.token_spans(text)
-                span = spans[place][0], spans[place + 1][1]
-                found.append(Joined(first, second, span, one))
-        return found
+        return self._joined_words(text)
 
     def joined_text(self, text: str) -> CorrectedText:
         """Return a text with pairs of words as one, where the catalog has that and no item has
@@ -252,12 +240,24 @@ class Lexicon:
         return CorrectedText("".join(pieces), changes)
 
 
-def _joined(models: StoredModels, word: str) -> Expansion | None:
-    """Return a word that was typed as two; None where the catalog does not have it."""
-    if len(word) < MIN_JOINED or not IS_SPACED_WORD(word):
-        return None
-    term = models.analyzer.tokens(word)[0].term
-    return Expansion(term, word, JOINED) if models.lexical_keys.has(term) else None
+def _joined_words(models: StoredModels, text: str) -> list[Joined]:
+    analyzer = models.analyzer
+    tokens = analyzer.tokens(text)
+    if len(tokens) > MAX_JOINED:
+        return []
+    found: list[Joined] = []
+    for place, (first, second) in enumerate(pairwise(tokens)):
+        if first.is_stop_word or second.is_stop_word:
+            continue
+        word = first.text + second.text
+        if len(word) < MIN_JOINED or not IS_SPACED_WORD(word):
+            continue
+        term = analyzer.term(word)
+        if models.lexical_keys.has(term):
+            spans = analyzer.token_spans(text)
+            span = spans[place][0], spans[place + 1][1]
+            found.append(Joined(first, second, span, Expansion(term, word, JOINED)))
+    return found
 
 
 def _near_phrase(models: StoredModels, texts: ItemTexts, typed: str) -> str | None:

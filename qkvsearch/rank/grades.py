@@ -22,7 +22,7 @@ from qkvsearch._utils.caching import cached_property
 from qkvsearch.heads.bm25 import QueryTerm, TermKeys
 from qkvsearch.heads.lookup import Lookup
 from qkvsearch.heads.stored_models import StoredModels
-from qkvsearch.heads.unit_phrases import overlap, units_of
+from qkvsearch.heads.unit_phrases import has_unspaced, overlap, units_of
 from qkvsearch.heads.word_index import WordIndex
 from qkvsearch.rank.answerable import are_near
 from qkvsearch.scores.fusion import Scores
@@ -209,17 +209,15 @@ class QueryWords:
         asking = asking_terms(tokens, keys.rarity)
         pairs = list(zip(query.tokens, query.terms, strict=False))
         asked_for = [(token, term) for token, term in pairs if token.term not in asking] or pairs
-        found = [_Found.of(keys, token, term, positions) for token, term in asked_for]
-        words: list[_Found] = []
-        for run in _runs(found):
-            if _is_pair(run[0].text):
-                words += _by_units(keys, run, positions)
-            else:
-                words += run
+        words = [_Found.of(keys, token, term, positions) for token, term in asked_for]
+        n_words: float = len(words)
+        if has_unspaced(query.tokens):
+            n_words = sum(1 / PAIRS_OF_A_WORD if _is_thai(word.text) else 1 for word in words)
+            words = _without_overlap(keys, words, positions)
         if not words:
             return cls(0, np.zeros(0), np.zeros((0, len(positions)), dtype=bool), [])
         return cls(
-            n=sum(1 / PAIRS_OF_A_WORD if _is_thai(word.text) else 1 for word in found),
+            n=n_words,
             weights=np.array([word.weight for word in words]),
             has=np.array([word.has for word in words]),
             terms=[word.terms for word in words],
@@ -236,6 +234,8 @@ class QueryWords:
         These are the words in its short columns, and those in one passage of a long one.
         """
         shares = np.where(self.shares >= MOST, self.shares, 0.0)
+        if not shares.any():
+            return shares
         terms = sorted(frozenset[str]().union(*self.terms))
         for i in np.flatnonzero(shares):
             if index.length(int(positions[i])) <= PASSAGE:
@@ -275,9 +275,10 @@ class _Found(NamedTuple):
     @classmethod
     def of(cls, keys: TermKeys, token: Token, term: QueryTerm, positions: np.ndarray) -> _Found:
         items = keys.items_with(term)
-        has = np.zeros(len(positions), dtype=bool)
         if len(items):
             has = items.take(items.searchsorted(positions), mode="clip") == positions
+        else:
+            has = np.zeros(len(positions), dtype=bool)
         idf = keys.idf_of(len(items))
         rarity = keys.rarity.get(token.term, 1.0) ** RARITY_POWER
         terms = frozenset(expansion.term for expansion in term.expansions)
@@ -316,6 +317,16 @@ def _is_thai(text: str) -> bool:
 def _is_pair(text: str) -> bool:
     """Return whether a word is two units of a script without spaces."""
     return len(units_of(text)) == 2
+
+
+def _without_overlap(
+    keys: TermKeys, found: Sequence[_Found], positions: np.ndarray
+) -> list[_Found]:
+    """Return the words with each run of overlapping pairs as `_by_units` has it."""
+    words: list[_Found] = []
+    for run in _runs(found):
+        words += _by_units(keys, run, positions) if _is_pair(run[0].text) else run
+    return words
 
 
 def _runs(found: Sequence[_Found]) -> list[list[_Found]]:

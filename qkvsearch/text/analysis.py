@@ -338,6 +338,14 @@ class Analyzer:
             return list(_recent_tokens(text, self.language))
         return list(_cached_tokens(text, self.language))
 
+    def term(self, word: str) -> str:
+        """Return the term of a folded word in a script with spaces.
+
+        >>> Analyzer().term("whiteboards")
+        'whiteboard'
+        """
+        return _word(word, self.language).term
+
     def query_tokens(self, text: str) -> list[Token]:
         """Return the words of a query without stop words, unless it has no others.
 
