@@ -196,8 +196,8 @@ class QueryWords:
     weights: np.ndarray
     # Which hits have each word, bool (n_words, n).
     has: np.ndarray
-    # The terms by which each is found.
-    terms: Sequence[frozenset[str]]
+    # What each is looked up by.
+    terms: Sequence[QueryTerm]
 
     @classmethod
     def of(
@@ -220,7 +220,7 @@ class QueryWords:
             n=n_words,
             weights=np.array([word.weight for word in words]),
             has=np.array([word.has for word in words]),
-            terms=[word.terms for word in words],
+            terms=[word.term for word in words],
         )
 
     @cached_property
@@ -236,7 +236,7 @@ class QueryWords:
         shares = np.where(self.shares >= MOST, self.shares, 0.0)
         if not shares.any():
             return shares
-        terms = sorted(frozenset[str]().union(*self.terms))
+        terms = sorted({term for word in self.terms for term in _ways(word)})
         for i in np.flatnonzero(shares):
             if index.length(int(positions[i])) <= PASSAGE:
                 continue
@@ -251,8 +251,8 @@ class QueryWords:
         starts = np.unique(slots)
         together = np.zeros(len(starts))
         present = 0.0
-        for weight, own_terms in zip(self.weights, self.terms, strict=True):
-            own = slots[np.isin(numbers, [number_of[term] for term in own_terms])]
+        for weight, word in zip(self.weights, self.terms, strict=True):
+            own = slots[np.isin(numbers, [number_of[term] for term in _ways(word)])]
             if not len(own):
                 continue
             present += weight
@@ -270,7 +270,7 @@ class _Found(NamedTuple):
     # Which hits have it, bool (n,).
     has: np.ndarray
     is_known: bool
-    terms: frozenset[str]
+    term: QueryTerm
 
     @classmethod
     def of(cls, keys: TermKeys, token: Token, term: QueryTerm, positions: np.ndarray) -> _Found:
@@ -281,8 +281,12 @@ class _Found(NamedTuple):
             has = np.zeros(len(positions), dtype=bool)
         idf = keys.idf_of(len(items))
         rarity = keys.rarity.get(token.term, 1.0) ** RARITY_POWER
-        terms = frozenset(expansion.term for expansion in term.expansions)
-        return cls(token.text, idf * rarity * term.boost, has, len(items) > 0, terms)
+        return cls(token.text, idf * rarity * term.boost, has, len(items) > 0, term)
+
+
+def _ways(term: QueryTerm) -> set[str]:
+    """Return the terms of texts by which a word is found."""
+    return {expansion.term for expansion in term.expansions}
 
 
 def asking_terms(tokens: Sequence[Token], rarity: Mapping[str, float]) -> set[str]:
