@@ -44,8 +44,8 @@ COMPLETED, SYNONYM, COMPOUND = 0.8, 0.8, 0.6
 JOINED = 0.8
 # Two words make a shorter one by chance.
 MIN_JOINED = 5
-# Longer texts are sentences, in which words are seldom torn apart.
-MAX_JOINED = 8
+# Longer texts are prose, in which words are seldom torn apart.
+MAX_JOINED = 32
 # The weight of a number beside the number with its unit: of 25 beside 25 m.
 BARE_NUMBER = 0.6
 # Longer words are no initials.
