@@ -261,7 +261,13 @@ def _add_text(
         )
     if main in pretrained:
         DenseComponent(main).note_texts(contents)
-    titles = [title for title in catalog.frame["title"].astype(str) if title.strip()]
     scores = best_scores(lexical, encoders, keys, analyzer)
+    titles = _titles(catalog)
     answerability = calibrate(lexical, scores, heads, titles, made, analyzer=analyzer)
     contents.facts[ANSWERABILITY] = answerability.to_fact()
+
+
+def _titles(catalog: Catalog) -> list[str]:
+    """Return the titles that are texts: neither empty nor ids that stand in for them."""
+    rows = zip(catalog.frame["id"].astype(str), catalog.frame["title"].astype(str), strict=True)
+    return [title for id_, title in rows if title.strip() and title != id_]

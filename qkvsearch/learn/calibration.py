@@ -46,6 +46,8 @@ MIN_COSINE_DEVIATION = 0.04
 MAX_UNRELATED_COSINE = 0.5
 # The share of texts that cannot be answered which are below the level.
 NOISE_QUANTILE = 0.95
+# Stronger evidence is always more of an answer, also where titles tell nothing of the texts.
+MIN_SLOPE = 0.05
 # Scores in memory at a time, of all items and a batch of texts: 64 MiB.
 MAX_SCORES = 1 << 24
 
@@ -268,8 +270,10 @@ def _mean_and_deviation(values: np.ndarray, smallest: float) -> tuple[float, flo
 
 
 def logistic_curve(negative: np.ndarray, positive: np.ndarray) -> tuple[float, float]:
-    """Return slope ≥ 0 and intercept of the most likely logistic curve. Both sides have the same
-    weight, and a prior for a slope of 1 counts like one text of each. Either side may be empty.
+    """Return slope ≥ `MIN_SLOPE` and intercept of the most likely logistic curve.
+
+    Both sides have the same weight, and a prior for a slope of 1 counts like one text of each.
+    Either side may be empty.
 
     >>> slope, intercept = logistic_curve(np.array([-1.0, 0.0]), np.array([2.0, 3.0]))
     >>> round(-intercept / slope, 2)
@@ -291,6 +295,6 @@ def logistic_curve(negative: np.ndarray, positive: np.ndarray) -> tuple[float, f
         pull = -counts * sides * wrong
         return float(value), np.array([pull @ values + 2 * prior * (slope - 1), pull.sum()])
 
-    bounds = [(0, None), (-20, 20)]
+    bounds = [(MIN_SLOPE, None), (-20, 20)]
     best = minimize(loss, np.array([1.0, 0.0]), jac=True, bounds=bounds, method="L-BFGS-B").x
     return float(best[0]), float(best[1])

@@ -1,8 +1,10 @@
 """What a build learns of queries that it cannot answer: evidence, texts that tell, a curve."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
+import qkvsearch as qkv
 from qkvsearch.heads.answerability import (
     FACT,
     WORDS,
@@ -219,7 +221,7 @@ def test_the_curve_rises_and_parts_the_sides():
     # of their means, and the middle is between them.
     assert slope == pytest.approx(3, abs=0.4)
     assert -intercept / slope == pytest.approx(1.5, abs=0.15)
-    assert logistic_curve(high, low)[0] == 0
+    assert logistic_curve(high, low)[0] == calibration.MIN_SLOPE
 
 
 def test_scores_are_the_same_in_blocks(monkeypatch):
@@ -234,3 +236,10 @@ def test_scores_are_the_same_in_blocks(monkeypatch):
         np.testing.assert_allclose(blocks[head].score, best.score, atol=1e-6)
         np.testing.assert_allclose(blocks[head].deviations, best.deviations, rtol=1e-3, atol=1e-4)
     assert whole["lexical"].score[2] == 0
+
+
+def test_ids_that_stand_in_for_titles_are_no_queries(tmp_path):
+    items = pd.DataFrame({"id": [f"{i}-0" for i in range(len(TITLES))], "body": TITLES})
+    columns = qkv.Columns(id="id", text=["body"])
+    with qkv.build(tmp_path / "ws", items=items, columns=columns, encoder="corpus") as engine:
+        assert engine.models.answerability.slope > 2 * calibration.MIN_SLOPE
