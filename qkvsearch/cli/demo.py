@@ -79,8 +79,6 @@ def demo() -> None:
         missing = "qkvsearch model fetch minilm"
         if not installed():
             missing = f"{install('encoders')} && {missing}"
-        click.echo(
-            "\nThe words above attend by what is similar. A transformer has learned what to attend "
-            f"to:\n{missing}"
-        )
+        click.echo("\nThe words above attend by what is similar.")
+        click.echo(f"A transformer has learned what to attend to:\n{missing}")
     click.echo("\nNow with your own files:  qkvsearch build --help")

@@ -59,7 +59,7 @@ from qkvsearch.text.encoders import (
     prior_weights,
     requested,
 )
-from qkvsearch.text.languages import Language, languages_in
+from qkvsearch.text.languages import NONE, Language, iso_code, languages_in
 from qkvsearch.text.languages import chosen as chosen_language
 
 
@@ -84,7 +84,8 @@ def build_workspace(
     # A missing model or language fails here, before any work.
     texts = dataset.catalog.texts()
     spoken = chosen_language(language, texts)
-    languages = languages_in(texts, spoken.name)
+    is_named = language != AUTO and spoken.name != NONE
+    languages = [iso_code(spoken.name)] if is_named else languages_in(texts, spoken.name)
     chosen = requested(encoder, fields, languages)
     encoder = chosen.encoder
     weights = prior_weights(encoder, languages)

@@ -197,7 +197,7 @@ def languages_in(texts: Sequence[str], language: str = NONE) -> list[str]:
     votes = _votes(tuple(sample))
     counts = Counter(vote.code for vote in votes if vote.probability >= SURE)
     if language != NONE:
-        first = FACTS[language]["codes"][0]
+        first = iso_code(language)
     else:
         likely = counts or Counter(vote.code for vote in votes)
         first = likely.most_common(1)[0][0] if likely else "en"
@@ -205,6 +205,15 @@ def languages_in(texts: Sequence[str], language: str = NONE) -> list[str]:
     if sum(counts[code] for code in others) < SEVERAL * len(sample):
         return [first]
     return sorted([first, *others], key=lambda code: -counts[code])
+
+
+def iso_code(language: str) -> str:
+    """Return the ISO 639-1 code of a language by Snowball's name.
+
+    >>> iso_code("german")
+    'de'
+    """
+    return str(FACTS[language]["codes"][0])
 
 
 def english_name(code: str) -> str:
