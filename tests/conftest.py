@@ -27,6 +27,7 @@ from scipy.sparse import csr_matrix, random_array
 import qkvsearch
 from qkvsearch.cli import main
 from qkvsearch.engine import Engine
+from qkvsearch.heads.stored_models import StoredModels
 from qkvsearch.store import Workspace
 from qkvsearch.tables.samples import sample
 
@@ -121,6 +122,13 @@ def videos(videos_path):
 @pytest.fixture(scope="session")
 def movies(movies_path):
     return Engine(movies_path)
+
+
+@pytest.fixture
+def all_heads(monkeypatch):
+    """All heads take part in the searches of builds with `corpus`, as in a large catalog."""
+    weights = {"lexical": 0.3, "lsa": 0.1, "contrastive": 0.6}
+    monkeypatch.setattr(StoredModels, "head_weights", property(lambda self: dict(weights)))
 
 
 @pytest.fixture(scope="session")

@@ -1,5 +1,6 @@
 """Builds with pretrained encoders: searched, explained exactly, and missed clearly when gone."""
 
+import json
 import shutil
 from pathlib import Path
 
@@ -31,7 +32,14 @@ def check(engine, assert_adds_up, head):
     assert list(engine.models.head_weights)[-1] == head
     assert sum(engine.models.head_weights.values()) == pytest.approx(1)
     ranking = engine.search("deep red sea", k=6)
-    assert set(ranking[0].heads) - {"token"} == set(engine.models.head_weights)
+    weighted = {name for name, weight in engine.models.head_weights.items() if weight > 0}
+    # Six items teach encoders too little.
+    learned = {"lsa", "contrastive"}.intersection(engine.models.head_weights)
+    assert weighted == {*engine.models.head_weights} - learned
+    assert ("heads_left_out" in engine.info()) == bool(learned)
+    assert set(ranking[0].heads) - {"token"} == weighted
+    if learned:
+        assert len(engine.search("deep sea", heads=list(learned), k=6, anyway=True))
     for i, hit in enumerate(ranking):
         assert_adds_up([part.value for part in ranking.explain(i)], hit.score)
     assert len(engine.search("deep sea", heads=[head], k=6, anyway=True)) == 6
@@ -207,7 +215,8 @@ def built(path, **options):
 def test_static_is_taken_where_it_is_installed_and_minilm_is_not(tmp_path):
     facts = built(tmp_path / "ws")
     assert facts["encoder"] == "static"
-    assert "qkvsearch model fetch minilm" in facts["encoder_chosen"]
+    assert "minilm" in facts["encoder_chosen"]
+    assert facts["better_encoder"] == "minilm"
 
 
 def test_every_stage_of_a_build_counts_to_its_end(tmp_path):
@@ -220,3 +229,32 @@ def test_every_stage_of_a_build_counts_to_its_end(tmp_path):
         assert list(done) == sorted(done), name
         assert set(totals) == {done[-1]}, name
     assert ("weighing the heads", 0, len(CHOICES["corpus"])) in steps  # a step for each head
+
+
+def test_best_takes_all_that_are_installed_and_stays_usable(
+    tiny_bert, tmp_path, monkeypatch, assert_adds_up
+):
+    for name in ("minilm", "e5"):
+        shutil.copytree(tiny_bert, tmp_path / name)
+    prompts = {"prompts": {"query": "sea: ", "passage": ""}}
+    (tmp_path / "e5" / "config_sentence_transformers.json").write_text(json.dumps(prompts))
+    monkeypatch.setenv("QKVSEARCH_MODELS", str(tmp_path))
+    with qkv.build(tmp_path / "ws", items=ITEMS, encoder="best", language="en") as engine:
+        assert engine.info()["encoder"] == "best"
+        check(engine, assert_adds_up, "minilm")
+        assert "e5" in engine.models.head_weights
+        engine.add(items=pd.DataFrame({"id": [6], "title": ["red deep water"], "tags": [""]}))
+        assert engine.search("red deep water", k=1)[0].id == 6
+    keys = next((tmp_path / "ws" / "builds").glob("*/e5.keys.npy"))
+    keys.write_bytes(keys.read_bytes()[:-4] + b"\1\1\1\1")
+    assert any("e5" in line for line in qkv.repair(tmp_path / "ws").rebuilt)
+    with qkv.open(tmp_path / "ws") as engine:
+        check(engine, assert_adds_up, "minilm")
+
+
+def test_facts_name_the_encoder_that_would_find_more(tmp_path):
+    items = pd.DataFrame({"id": range(3), "title": ["河流为什么会弯曲", "鲸鱼怎么睡觉", "红烧肉"]})
+    with qkv.build(tmp_path / "ws", items=items) as engine:
+        assert "`qkvsearch model fetch e5`" in engine.info()["advice"]
+    with qkv.build(tmp_path / "en", items=ITEMS, encoder="corpus") as engine:
+        assert engine.info()["advice"] == ""

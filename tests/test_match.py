@@ -1,5 +1,23 @@
 """The grade of a hit: strong, good or weak."""
 
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import qkvsearch as qkv
+from qkvsearch.heads.bm25 import LexicalKeys, QueryTerm, TermCounts, length_norms
+from qkvsearch.rank.grades import (
+    FEW_WORDS,
+    LITTLE,
+    Numbers,
+    QueryWords,
+    asking_terms,
+    grader,
+)
+from qkvsearch.text.analysis import Analyzer
+
 
 def matches(engine, text, **options):
     return {hit.title: hit.match for hit in engine.search(text, **options)}
@@ -35,3 +53,128 @@ def test_only_searches_for_words_have_grades(videos):
     assert "match" not in videos.similar("v001").to_frame().columns
     (hit,) = videos.search("", k=1)
     assert hit.match is None
+
+
+def test_a_query_that_asks_at_length_keeps_its_grades(videos):
+    for text in ("river bank", "guitar"):
+        short = matches(videos, text)
+        strong = {title for title, match in short.items() if match == "strong"}
+        assert strong
+        for lead in ("how do you deal with", "please show me something about"):
+            long = matches(videos, f"{lead} {text}")
+            assert all(long[title] == "strong" for title in strong & set(long))
+            assert strong & set(long)
+
+
+def test_words_that_only_ask_are_the_common_ones_at_the_beginning():
+    rarity = {"deal": 0.5, "time": 0.3, "end": 0.4}
+
+    def asking(text):
+        return asking_terms(Analyzer().tokens(text), rarity)
+
+    assert asking("how do you deal with bees") == {"deal"}
+    assert asking("bees and how you deal with them") == set()
+    assert asking("how do you deal with time") == {"deal"}
+    assert asking("time is") == asking("the end of time") - {"end"} == set()
+    assert asking("deal with a deal") == set()
+
+
+def test_nothing_is_strong_that_the_catalog_does_not_answer(videos):
+    found = videos.search("xyzzyqq plugh", anyway=True)
+    assert found.notes
+    assert {hit.match for hit in found} == {"weak"}
+
+
+def test_a_long_text_is_not_strong_because_it_has_all_words(tmp_path):
+    filler = " ".join(f"word{number}" for number in range(80))
+    texts = {
+        "together": f"{filler} copper kettles {filler}",
+        "apart": f"copper {filler} kettles {filler}",
+        "again": f"kettles {filler} {filler} copper",
+        "other": filler,
+    }
+    items = pd.DataFrame({"id": list(texts), "title": list(texts), "body": list(texts.values())})
+    with qkv.build(tmp_path / "ws", items=items, encoder="corpus") as engine:
+        found = matches(engine, "copper kettles")
+    assert found["together"] == "strong"
+    assert found["apart"] != "strong"
+    assert found["again"] != "strong"
+
+
+def test_the_words_of_a_title_and_of_a_long_text_are_together(tmp_path):
+    filler = " ".join(f"word{number}" for number in range(80))
+    items = pd.DataFrame(
+        {
+            "id": ["a", "b", "c"],
+            "title": ["Copper", "Copper", "Tin"],
+            "body": [f"{filler} {filler} kettles", f"kettles {filler}", filler],
+        }
+    )
+    with qkv.build(tmp_path / "ws", items=items, encoder="corpus") as engine:
+        graded = [(hit.id, hit.match) for hit in engine.search("copper kettles")]
+    assert sorted(graded)[:2] == [("a", "strong"), ("b", "strong")]
+
+
+def words_of(text, *documents):
+    """The words of a query in a catalog of these documents, and the share that each has."""
+    analyzer = Analyzer("none")
+    counts = TermCounts.of_texts([analyzer.key_terms(document) for document in documents])
+    keys = LexicalKeys.weighed(counts, length_norms(counts.lengths(len(documents))))
+    tokens = analyzer.query_tokens(text)
+    lookup = SimpleNamespace(tokens=tokens, terms=[QueryTerm.of(token) for token in tokens])
+    words = QueryWords.of(keys, lookup, tokens, np.arange(len(documents)))
+    return words, words.shares.round(2).tolist()
+
+
+def test_pairs_between_two_chinese_words_count_nothing():
+    documents = ["火星 宇航员", "宇航员", "留声机"]
+    _, shares = words_of("宇航员火星", *documents)
+    assert shares[0] == 1
+    assert 0 < shares[1] < 1
+    assert shares[2] == 0
+    # The wrong character is in no pair of a text, and is missed.
+    _, (share, *_) = words_of("宇航鸟", *documents)
+    assert 0 < share < 0.8
+    # Also where a text has it somewhere.
+    _, (with_it, without) = words_of("宇航鸟", "宇航 飞鸟", "宇航 飞马")
+    assert with_it == without < 1
+
+
+def test_a_phrase_in_thai_is_a_few_words():
+    # "Repair a car": one of its seven pairs is the end of another word.
+    words, (share,) = words_of("ซ่อมรถยนต์", "แก้วิงเวียน พกพาสะดวก")
+    assert len(words.weights) == 7
+    assert words.n <= FEW_WORDS
+    assert share < LITTLE
+
+
+def test_pairs_between_two_thai_words_count_nothing():
+    # Coffee and milk: the pair of the end of one and the beginning of the other is in no text.
+    documents = ["กาแฟ นม", "กาแฟ", "หนังสือ"]
+    _, shares = words_of("กาแฟนม", *documents)
+    assert shares[0] == 1
+    assert 0 < shares[1] < 1
+    assert shares[2] == 0
+
+
+@pytest.mark.parametrize("pair", ["火星", "กาแฟ"])
+def test_a_pair_of_units_counts_less_than_a_word(pair):
+    of_pair, _ = words_of(pair, pair, "x")
+    of_word, _ = words_of("mars", "mars", "x")
+    assert of_pair.weights.sum() < of_word.weights.sum()
+
+
+def test_what_speaks_for_a_hit_makes_it_likelier():
+    def probability(**changed):
+        numbers = {"lead": 0.2, "share": 0.5, "words": 3.0, "rank": 1.0, **changed}
+        (of_hit,) = grader().probabilities(
+            Numbers(**{k: np.array([v]) for k, v in numbers.items()})
+        )
+        return of_hit
+
+    usual = probability()
+    assert probability(lead=0.4) > usual
+    assert probability(share=0.9) > usual
+    assert probability(words=4.0) > usual
+    assert probability(rank=0.0) > usual
+    assert 0 < grader().weak < grader().strong < 1

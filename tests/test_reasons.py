@@ -115,7 +115,7 @@ def test_a_history_is_grouped_by_what_the_catalog_knows(movies):
         assert largest.value == pytest.approx(sum(liked[item] for item in of_kind), abs=1e-9)
 
 
-def test_the_kinds_of_a_line_add_up_to_the_line_as_it_is_shown(videos):
+def test_the_kinds_of_a_line_add_up_to_the_line_as_it_is_shown(videos, all_heads):
     """Guards against rounding them to the exact value: the lines are rounded once more, so that
     they add up to the score.
     """

@@ -126,7 +126,8 @@ def test_a_number_keeps_its_spelling_whatever_joins(tmp_path):
     for _ in range(2):
         with Engine(tmp_path / "ws") as engine:
             assert [str(row["size"]) for row in map(engine.show, [1, 2, 3])] == ["5", "7", "5.5"]
-            assert {hit.id for hit in engine.search("5", heads="lexical")} == {1, 3}
+            assert [hit.id for hit in engine.search("5", heads="lexical")] == [1]
+            assert [hit.id for hit in engine.search("5.5", heads="lexical")] == [3]
             engine.compact()
 
 

@@ -65,7 +65,8 @@ def judged(engine: qkv.Engine, texts: Sequence[str]) -> list[Answerable]:
     for text in texts:
         asked = engine.texts.reader.read(text).lookup
         heads = {name: engine.head(name, text) for name in models.head_weights}
-        found.append(answerable(models, asked.words, heads, bool(asked.codes.tokens)))
+        has_code = bool(asked.codes.tokens)
+        found.append(answerable(models, asked.words, heads, has_code, asked.tokens))
     return found
 
 

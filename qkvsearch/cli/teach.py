@@ -86,7 +86,9 @@ class Request:
     help="Mask nothing, the padding, later words (also called causal), or both.",
 )
 @click.option("--sentence", metavar="TEXT", help="Your own sentence, for lessons with one.")
-@click.option("--encoder", help="The encoder of the sentence: minilm, static or a model's folder.")
+@click.option(
+    "--encoder", help="The encoder of the sentence: minilm, e5, static or a model's folder."
+)
 @click.option(
     "--save",
     type=FILE,

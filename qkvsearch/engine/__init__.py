@@ -993,8 +993,9 @@ def build(
 
     source: the folder of a known data set, `sample:movies`, `sample:videos`, or one file. items,
     interactions: a file, a pandas frame, or a list of them each. columns: the names of columns that
-    cannot be recognized. encoder: a name, the folder of a model, or "auto", the best one that is
-    installed and fast enough. language: of the texts, for stems and stop words: an ISO code such as
+    cannot be recognized. encoder: a name, the folder of a model, "auto", the best one for the
+    texts' languages that is installed and fast enough, or "best", all that are installed for them,
+    however long they take. language: of the texts, for stems and stop words: an ISO code such as
     "de", Snowball's name, "none", or "auto", detected. next_item: also train the next-item model.
     synonyms: a file with one rule per line (`sweater, jumper`; in one direction `tv =>
     television`), or a mapping from texts to their synonyms. keys: `milvus:URI`, a server or a file

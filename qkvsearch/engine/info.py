@@ -8,7 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from qkvsearch.errors import Count, DamagedError, WorkspaceError
-from qkvsearch.heads.component import LANGUAGE, RECOMMEND_HEADS
+from qkvsearch.heads.component import (
+    BETTER_ENCODER,
+    HEADS_LEFT_OUT,
+    LANGUAGE,
+    LANGUAGES,
+    RECOMMEND_HEADS,
+)
 from qkvsearch.heads.dense import damaged_keys
 from qkvsearch.heads.search_settings import TUNED_SEARCH, SearchSettings
 from qkvsearch.heads.stored_log import LOG_ROWS
@@ -17,6 +23,7 @@ from qkvsearch.rank.listing import Listing
 from qkvsearch.store import Snapshot, StoredCatalog, Workspace
 from qkvsearch.store.remote_collections import RemoteCollection
 from qkvsearch.tables.catalog_columns import CatalogColumns
+from qkvsearch.text.encoders import advice
 
 BUILD_NAMES = ("id", "created", "command", "items", "segments", "megabytes", "current")
 # The damaged files that a message names.
@@ -35,6 +42,8 @@ def build_facts(snapshot: Snapshot) -> dict[str, Any]:
     if TUNED_SEARCH in facts:
         settings = SearchSettings.of(facts).shown(catalog.catalog_columns.name_of)
         rare[TUNED_SEARCH] = {**facts[TUNED_SEARCH], "settings": settings}
+    if HEADS_LEFT_OUT in facts:
+        rare[HEADS_LEFT_OUT] = facts[HEADS_LEFT_OUT]
     if "column_weights" in facts:
         rare["column_weights"] = named_column_weights(facts)
     return {
@@ -48,6 +57,7 @@ def build_facts(snapshot: Snapshot) -> dict[str, Any]:
         "rating_scale": facts.get("rating_scale"),
         "encoder": facts["encoder"],
         "encoder_chosen": facts.get("encoder_chosen"),
+        "advice": advice_on(facts),
         "language": facts[LANGUAGE],
         "language_chosen": facts.get("language_chosen"),
         "head_weights": facts["head_weights"],
@@ -63,6 +73,11 @@ def build_facts(snapshot: Snapshot) -> dict[str, Any]:
         "format": snapshot.segments[-1].manifest["format"],
         "qkvsearch": facts["qkvsearch"],
     }
+
+
+def advice_on(facts: Mapping[str, Any]) -> str:
+    """Return the line on the encoder that would find more in the texts of a build, or ""."""
+    return advice(facts.get(BETTER_ENCODER, ""), facts.get(LANGUAGES, ()))
 
 
 def named_column_weights(facts: Mapping[str, Any]) -> dict[str, dict[str, float]]:

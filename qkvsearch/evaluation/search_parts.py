@@ -49,7 +49,7 @@ class Parts:
             yield from self._families(settings)
         elif part == SECOND_PASS:
             yield from self._second_pass(settings)
-        elif part == HEADS and len(self.models.head_weights) > 1:
+        elif part == HEADS and sum(w > 0 for w in self.models.head_weights.values()) > 1:
             default: Mapping[str, float] = self.models.head_weights
             for weights in _steps(settings.heads or default, default):
                 yield replace(settings, heads=_unless(weights, default))

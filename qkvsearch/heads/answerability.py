@@ -29,6 +29,25 @@ MAX_STRENGTH = 8.0
 # An item matches a query if it is more similar than the most similar item is to texts that cannot
 # be answered, by so many standard deviations.
 MATCHING = 2.5
+# Scores that differ by less are equal.
+MIN_SPREAD = 1e-6
+
+
+class BestScore(NamedTuple):
+    """The best score of a head for one text, or for each of several texts."""
+
+    score: Any
+    # How many standard deviations it is above the mean of all items' scores.
+    deviations: Any
+
+    @classmethod
+    def of_rows(cls, scores: np.ndarray) -> BestScore:
+        """Return the best scores of texts, given those of all items, (n_texts, n_items)."""
+        best = scores.max(axis=1, initial=0)
+        if not scores.shape[1]:
+            return cls(best, best)
+        spread = np.maximum(scores.std(axis=1, dtype=np.float64), MIN_SPREAD)
+        return cls(best, (best - scores.mean(axis=1, dtype=np.float64)) / spread)
 
 
 class Evidence(NamedTuple):
@@ -123,6 +142,9 @@ class Answerability:
     level: float
     # The texts that the curve was fitted to.
     learned_from: str
+    # The heads to which even texts about something else are similar, if they are in the same
+    # language. The value of such a head is how far a score stands out among those of all items.
+    relative: Sequence[str] = ()
 
     @classmethod
     def of(cls, facts: Mapping[str, Any]) -> Answerability:
@@ -132,6 +154,13 @@ class Answerability:
     def to_fact(self) -> dict[str, Any]:
         """Return it as it is stored among the facts."""
         return asdict(self)
+
+    def values(self, best: Mapping[str, BestScore]) -> dict[str, Any]:
+        """Return what counts of each head's best score as its evidence."""
+        return {
+            name: of_head.deviations if name in self.relative else of_head.score
+            for name, of_head in best.items()
+        }
 
     def strength(self, evidence: Evidence, weights: Mapping[str, float]) -> Any:
         """Return how strong the evidence is, in standard deviations from texts without an answer.
@@ -157,14 +186,21 @@ class Answerability:
         return sum(groups) / len(groups)
 
     def match_level(self, head: str, letters: str) -> float:
-        """Return the cosine of a dense head above which an item matches a query in these letters.
+        """Return the value of a dense head above which an item matches a query in these letters: a
+        cosine, or for a `relative` head standard deviations.
 
         >>> noise = {"latin": {"lsa": (0.25, 0.05)}}
         >>> round(Answerability(noise, 1.0, 0.0, 0.5, "").match_level("lsa", "latin"), 3)
         0.375
         """
+        return self.noise_level(head, letters, MATCHING)
+
+    def noise_level(self, head: str, letters: str, deviations: float) -> float:
+        """Return the value of a head that is so many standard deviations above that of texts
+        without an answer.
+        """
         mean, deviation = self.noise[letters][head]
-        return mean + MATCHING * deviation
+        return mean + deviations * deviation
 
     def probability(self, strength: float) -> float:
         """Return the probability that the catalog answers a query with evidence of this strength.

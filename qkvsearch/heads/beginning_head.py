@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from qkvsearch.heads.search_head import SearchHead, by_language
+from qkvsearch.heads.first_head import FirstHead
+from qkvsearch.heads.search_head import by_language
 from qkvsearch.heads.stored_models import StoredModels
 from qkvsearch.scores.fusion import Scores, plus
 
@@ -12,14 +13,12 @@ from qkvsearch.scores.fusion import Scores, plus
 BONUS = 5.0
 
 
-class BeginningHead(SearchHead):
+class BeginningHead(FirstHead):
     """The items that begin as typed. It is added to other heads while the user types."""
 
     name = "beginning"
     titles = by_language(en="prefix match", zh="以所输入的开头")
-    colours = ("#6d6d6d", "#b5b5b5")
     reason = "it begins as typed"
-    is_of_item = True
 
     def items(self, models: StoredModels, typed: str) -> np.ndarray | None:
         """Return the items that begin as typed, bool (n_items,); None where no word is typed."""
@@ -27,7 +26,7 @@ class BeginningHead(SearchHead):
         return models.words.items_with_prefix(words) if words else None
 
     def add(self, fused: Scores, items: np.ndarray) -> Scores:
-        """Add the bonus to the scores of these items, bool (n_items,)."""
+        """Add the bonus to the scores of these items, bool (n_items,), which rank among others."""
         return plus(fused, self.name, BONUS * items.astype(np.float32))
 
 

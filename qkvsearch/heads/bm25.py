@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 # texts count less.
 K1 = 1.2
 B = 0.75
+# The idf of a word that is common in its language is limited to so much of the idf of a word that
+# one item has, times the word's `rarity`; see `TermKeys.language_weight`. Chosen on TED's dev
+# queries.
+KNOWN_COMMON = 0.7
 # The words whose matches are cached.
 CACHED_TERMS = 1 << 14
 # The limit of their cached entries, one for each item that matches: 256 MB.
@@ -153,13 +157,37 @@ class TermKeys(ABC):
         """Return how many items have a term."""
         return self._cached_statistics(term)[0]
 
+    def items_with(self, term: QueryTerm) -> np.ndarray:
+        """Return the items that match a word by any of its expansions, ascending rows (n,)."""
+        return self._cached_matches(term).items
+
+    def idf_of(self, n_with: int) -> float:
+        """Return the idf of a word that so many items have."""
+        return _idf(n_with, self.n_items)
+
     def has(self, term: str) -> bool:
         """Return whether any item has a term."""
         return self.n_with(term) > 0
 
     def largest(self, term: str) -> float:
         """Return the most that a term adds to a score, 0 where no item has it."""
-        return self._cached_statistics(term)[1] * self.rarity.get(term, 1.0)
+        return self._cached_statistics(term)[1]
+
+    def language_weight(self, term: str) -> float:
+        """Return the factor, from 0 to 1, by which a term counts less for being common in the
+        language.
+
+        It is the term's `rarity` where few items have the term. Where many have it, its idf is low
+        already, and is only cut to `KNOWN_COMMON` · rarity · the idf of a term of one item.
+        """
+        return self._language_weight(term, self.n_with(term))
+
+    def _language_weight(self, term: str, n_with: int) -> float:
+        rarity = self.rarity.get(term, 1.0)
+        if rarity >= 1 or not n_with:
+            return rarity
+        limit = KNOWN_COMMON * _idf(1, self.n_items) / _idf(n_with, self.n_items)
+        return min(1.0, rarity * max(1.0, limit))
 
     def idf(self, word: str, language: str) -> float:
         """Return the idf of a word, by the rarest of its terms; 0 for a comma or the like."""
@@ -176,7 +204,9 @@ class TermKeys(ABC):
 
         def statistics(term: str) -> tuple[int, float]:
             items, weights = keys.postings(term)
-            return (len(items), float(weights.max())) if len(items) else (0, 0.0)
+            if not len(items):
+                return 0, 0.0
+            return len(items), float(weights.max()) * keys._language_weight(term, len(items))
 
         return cached_by_word(statistics, CACHED_TERMS)
 
@@ -233,7 +263,7 @@ class TermKeys(ABC):
         All its expansions have one idf, that of the items with any of them: a rare expansion counts
         no more than a frequent one. They also have the rarity of the first one.
         """
-        boost = term.boost * self.rarity.get(term.expansions[0].term, 1.0)
+        boost = term.boost * self.language_weight(term.expansions[0].term)
         found: list[PostingList] = []
         for expansion in term.expansions:
             items, weights = self.postings(expansion.term)

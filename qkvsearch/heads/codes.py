@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from qkvsearch._utils.folding import fold
 from qkvsearch.heads.bm25 import TermKeys
 from qkvsearch.heads.late_interaction import idf
 from qkvsearch.heads.stored_models import StoredModels
@@ -16,7 +15,7 @@ from qkvsearch.scores.fusion import Scores
 from qkvsearch.store import StoredCatalog
 from qkvsearch.tables.columns.facts import LIST_SEPARATOR
 from qkvsearch.text.analysis import Token
-from qkvsearch.text.product_codes import DIGIT, codes_in, whole_as_id, without_codes
+from qkvsearch.text.product_codes import DIGIT, code_forms, codes_in, whole_as_id, without_codes
 
 
 @dataclass(frozen=True)
@@ -32,6 +31,8 @@ class QueryCodes:
     keys: TermKeys
     # Whether the query is a code that is no word of a text, and so means that item alone.
     is_exact: bool = False
+    # Whether they are codes whatever stands beside them.
+    are_certain: bool = False
 
     @classmethod
     def of(cls, text: str, models: StoredModels) -> QueryCodes:
@@ -50,7 +51,7 @@ class QueryCodes:
         codes = codes_in(text, is_known)
         rest = without_codes(text, codes)
         if codes:
-            return cls(codes, 1, rest, keys, is_exact=not rest)
+            return cls(codes, 1, rest, keys, is_exact=not rest, are_certain=True)
         whole = whole_as_id(text, is_known)
         if whole is None:
             return cls([], 1, rest, keys)
@@ -84,7 +85,7 @@ class QueryCodes:
             return {}
         cells = {}
         for name, cell in catalog.row(position).items():
-            codes = [entry for entry in _entries(cell) if _term(entry) in terms]
+            codes = [entry for entry in _entries(cell) if terms.intersection(code_forms(entry))]
             if codes:
                 cells[name] = codes
         return cells
@@ -98,7 +99,7 @@ class QueryCodes:
         row = catalog.row(position)
         for column in catalog.catalog_columns:
             for entry in _entries(row[column.stored]):
-                if _term(entry) == term:
+                if term in code_forms(entry):
                     return f"{column.name} {entry}"
         return word
 
@@ -107,7 +108,3 @@ def _entries(cell: object) -> list[str]:
     """Return a cell, and the entries of a list."""
     text = "" if cell is None else str(cell)
     return list(dict.fromkeys([text, *text.split(LIST_SEPARATOR)]))
-
-
-def _term(text: str) -> str:
-    return fold(" ".join(text.split()))

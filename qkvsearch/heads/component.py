@@ -29,7 +29,7 @@ from qkvsearch.heads.search_settings import SearchSettings
 from qkvsearch.store import BuildContents, Snapshot
 from qkvsearch.store.stored_arrays import StoredArrays
 from qkvsearch.text.analysis import Analyzer
-from qkvsearch.text.encoders import dense_heads
+from qkvsearch.text.encoders import LEARNED, dense_heads
 
 if TYPE_CHECKING:
     from qkvsearch.tables.catalog import Catalog
@@ -38,6 +38,11 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 # The fact that names the language of a build's texts.
 LANGUAGE = "language"
+# The facts with the ISO codes of all languages of the texts, and with the transformer that would
+# have been chosen for them if it had been installed, "" for none.
+LANGUAGES, BETTER_ENCODER = "languages", "better_encoder"
+# The fact that says which heads take no part in searches, and why; missing where all do.
+HEADS_LEFT_OUT = "heads_left_out"
 # The fact with the shares of the heads of a recommendation, as `HeadShares` has them.
 RECOMMEND_HEADS = "recommend_heads"
 # The fact with the settings of preferences that `tune` found; missing for the default settings.
@@ -50,7 +55,8 @@ MISFIT = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 
 def main_head(facts: Mapping[str, Any]) -> str:
     """Return the dense head that represents meaning where only one head can be used."""
-    return "lsa" if facts["encoder"] == "corpus" else dense_heads(facts["head_weights"])[-1]
+    last = dense_heads(facts["head_weights"])[-1]
+    return "lsa" if last in LEARNED else last
 
 
 class BuildModels(Protocol):

@@ -17,6 +17,7 @@ COLOURS = {
     "contrastive": ("#6a4bb0", "#b49bf2"),
     "static": ("#1a7a5e", "#55c9a3"),
     "minilm": ("#00708a", "#5cc6df"),
+    "e5": ("#a03f12", "#f0a06a"),
 }
 
 
@@ -36,7 +37,9 @@ class DenseTextHead(TextHead):
         """Return the query · each key; None where the encoder knows no word."""
         keys = asked.models.search_keys(self.name)
         vectors = asked.vectors.of_head(self.name)
-        return keys.head(self.name, vectors, partial(asked.item_texts.search_pieces, self.name))
+        pieces_of = partial(asked.item_texts.search_pieces, self.name)
+        is_relative = self.name in asked.models.answerability.relative
+        return keys.head(self.name, vectors, pieces_of, is_relative)
 
 
 class SemanticHeads(SearchHead):

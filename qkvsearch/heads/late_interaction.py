@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from mmap import mmap
 from typing import Any
 
@@ -158,6 +159,9 @@ class LateInteraction:
     # labels_of(position): the words of an item's tokens, in the order of its keys.
     labels_of: Callable[[int], Sequence[str]]
     temperature: float = TEMPERATURE
+    # Whether parts tell how much better a word is matched than in the mean candidate: where all
+    # words are similar to each other, every pair of words adds much to every score.
+    is_relative: bool = False
 
     def scores(self, positions: np.ndarray) -> np.ndarray:
         """Return Σᵢ wᵢ Σⱼ aᵢⱼ qᵢ·kⱼ with aᵢⱼ = softmaxⱼ(qᵢ·kⱼ / temperature) for each of these
@@ -168,11 +172,16 @@ class LateInteraction:
             return np.zeros(len(positions))
         query, weights = _merged(self.query.vectors, self.weights)
         with released():
-            return self._pooled(query, weights, positions, lengths)
+            pooled = self._pooled(query, positions, lengths)
+        return np.round(pooled @ weights, DECIMALS)
 
-    def _pooled(
-        self, query: np.ndarray, weights: np.ndarray, positions: np.ndarray, lengths: np.ndarray
-    ) -> np.ndarray:
+    def word_means(self, positions: np.ndarray) -> np.ndarray:
+        """Return the mean of Σⱼ aᵢⱼ qᵢ·kⱼ over these items for each word, float64 (L,)."""
+        lengths = self.keys.lengths(positions)
+        return self._pooled(self.query.vectors, positions, lengths).mean(axis=0)
+
+    def _pooled(self, query: np.ndarray, positions: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+        """Return Σⱼ aᵢⱼ qᵢ·kⱼ of each item and query vector, float64 (n, L)."""
         cosines, row_of = self.keys.cosines(query, positions)
         starts = (np.cumsum(lengths) - lengths)[lengths > 0]
         # No cosine is above 1, so no exponent is above 0. The maximum is needed only if all other
@@ -187,16 +196,17 @@ class LateInteraction:
         sums = np.add.reduceat(both, starts, axis=0)
         total = sums[:, : len(query)]
         mixed = sums[:, len(query) :]
-        scores = np.zeros(len(positions))
-        scores[lengths > 0] = (mixed / total).astype(np.float64) @ weights
-        return np.round(scores, DECIMALS)
+        pooled = np.zeros((len(positions), len(query)))
+        pooled[lengths > 0] = mixed / total
+        return pooled
 
-    def parts(self, position: int) -> Components:
-        """Return wᵢ aᵢⱼ qᵢ·kⱼ for each word of the query and of the item, with constant weights
-        aᵢⱼ. A word that occurs several times is one part.
+    def parts(self, position: int, means: np.ndarray | float = 0.0) -> Components:
+        """Return wᵢ aᵢⱼ (qᵢ·kⱼ − meanᵢ) for each word of the query and of the item, with constant
+        weights aᵢⱼ. A word that occurs several times is one part.
         """
         similar, _ = self.keys.similarities(self.query.vectors, np.array([position]))
-        values = self.weights[:, None] * softmax(similar, self.temperature) * similar
+        differences = similar - np.reshape(means, (-1, 1))
+        values = self.weights[:, None] * softmax(similar, self.temperature) * differences
         words, row_of = _numbered(self.query.labels)
         keys, column_of = _numbered(self.labels_of(position)[: similar.shape[1]])
         pairs = (row_of[:, None] * len(keys) + column_of).ravel()
@@ -270,7 +280,8 @@ def rerank(
     tokens, or if none differs from the others.
 
     In the parts, attention weights, mean and deviation are constant. The mean is one part, the same
-    for all items; items that are no candidates have one other part.
+    for all items, or, where the second pass `is_relative`, the mean of each word is subtracted from
+    its parts. Items that are no candidates have one other part.
     """
     if second is None or weight == 0:
         return first
@@ -293,9 +304,15 @@ def rerank(
         [ScoreComponent(NAME, None, NOT_COMPARED, lowest - common), mean_part]
     )
 
+    @cache  # computed for the first hit that is explained
+    def means() -> np.ndarray:
+        return second.word_means(candidates)
+
     def parts(position: int) -> Components:
         if position not in compared:
             return not_compared
+        if second.is_relative:
+            return second.parts(position, means()).scaled(factor)
         return Components.joined(
             [second.parts(position).scaled(factor), Components.of([mean_part])]
         )

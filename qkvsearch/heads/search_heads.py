@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from qkvsearch.heads.beginning_head import BEGINNING
+from qkvsearch.heads.code_head import CODE
 from qkvsearch.heads.dense_head import DENSE, SEMANTIC
 from qkvsearch.heads.lexical_head import LEXICAL
+from qkvsearch.heads.number_head import NUMBERS
 from qkvsearch.heads.search_head import SearchHead
 from qkvsearch.heads.taste_head import TASTE
 from qkvsearch.heads.token_head import TOKENS
 
 # In the order in which the page lists them, and in which the scores of text heads are added up.
-HEADS: tuple[SearchHead, ...] = (LEXICAL, TOKENS, TASTE, BEGINNING, *DENSE, SEMANTIC)
+HEADS: tuple[SearchHead, ...] = (LEXICAL, TOKENS, TASTE, BEGINNING, NUMBERS, CODE, *DENSE, SEMANTIC)

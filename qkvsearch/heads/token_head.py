@@ -64,7 +64,11 @@ class TokenHead(SearchHead):
         if late is None:
             return None
         names = [label.name for label in labels]
-        return replace(late, query=replace(late.query, labels=names))
+        return replace(
+            late,
+            query=replace(late.query, labels=names),
+            is_relative=models.main_head in models.answerability.relative,
+        )
 
 
 TOKENS = TokenHead()

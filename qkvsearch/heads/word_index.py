@@ -9,7 +9,7 @@ from heapq import nsmallest
 import numpy as np
 
 from qkvsearch._utils.caching import cached_by_word, cached_property
-from qkvsearch.text.analysis import HAS_CJK, MAX_TERM, Analyzer
+from qkvsearch.text.analysis import IS_SPACED_WORD, MAX_TERM, Analyzer, is_unit
 from qkvsearch.text.spelling import LetterIndex
 from qkvsearch.text.vocabulary import Vocabulary
 
@@ -87,7 +87,7 @@ class WordSequences:
         Japanese or Korean matches all words that contain it.
         """
         encoded = term.encode(errors="replace")
-        if len(term) == 1 and HAS_CJK(term):
+        if is_unit(term):
             return np.asarray(np.char.find(self.spellings, encoded) >= 0)
         return np.asarray(self.terms == encoded)
 
@@ -165,6 +165,30 @@ class WordSequences:
         is_near = (right - left <= MAX_STEP) & (words[left] > 0) & (words[right] > 0)
         left, right = left[is_near], right[is_near]
         return starts.searchsorted(left, side="right") - 1, numbers[left], numbers[right]
+
+    def places(self, terms: Sequence[str], row: int, short: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return where an item has the terms, ascending, int64 (n,), and which of them, (n,).
+
+        short: columns of at most so many words are one place, −1.
+
+        >>> text = WordSequences.of_fields([["Deep sea"], ["the sea is so deep"]])
+        >>> [of.tolist() for of in text.places(["sea", "deep"], 0, 2)]
+        [[-1, -1, 4, 7], [1, 0, 0, 1]]
+        """
+        words = self.words[self.indptr[row] : self.indptr[row + 1]]
+        rows_of = [self._rows_of_term(term) for term in terms]
+        numbers = np.full(len(words), -1)
+        for number, rows in enumerate(rows_of):
+            if len(rows):
+                numbers[(words == rows[:, None]).any(axis=0)] = number
+        slots = (numbers >= 0).nonzero()[0]
+        # The columns are END to END.
+        ends = np.append(-1, (words == 0).nonzero()[0])
+        lengths = np.diff(ends) - 1
+        is_short = lengths[ends.searchsorted(slots) - 1] <= short
+        places = np.where(is_short, -1, slots)
+        order = np.argsort(places, kind="stable")
+        return places[order], numbers[slots][order]
 
     @cached_property
     def _rows_of_term(self) -> Callable[[str], np.ndarray]:
@@ -265,6 +289,31 @@ class WordIndex:
         items, first, second = map(np.concatenate, zip(*pairs, strict=True))
         return items, first, second
 
+    def rows_of(self, items: np.ndarray) -> Iterator[tuple[WordSequences, np.ndarray, np.ndarray]]:
+        """Yield the words of each segment, its rows of these items, ascending, and their items."""
+        for (words, item_rows), row_of in zip(self.pieces, self._row_of_item, strict=True):
+            rows = np.sort(row_of[items])
+            rows = rows[rows >= 0]
+            if len(rows):
+                yield words, rows, item_rows[rows]
+
+    def places(self, terms: Sequence[str], item: int, short: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return `WordSequences.places` of an item."""
+        words, row = self._piece_of(item)
+        return words.places(terms, row, short)
+
+    def length(self, item: int) -> int:
+        """Return how many words an item has, with the ends of columns."""
+        words, row = self._piece_of(item)
+        return int(words.indptr[row + 1] - words.indptr[row])
+
+    def _piece_of(self, item: int) -> tuple[WordSequences, int]:
+        """Return the words of the segment that has an item, and its row there."""
+        for (words, _), row_of in zip(self.pieces, self._row_of_item, strict=True):
+            if row_of[item] >= 0:
+                return words, int(row_of[item])
+        raise IndexError(item)
+
     @cached_property
     def _row_of_item(self) -> list[np.ndarray]:
         """For each piece the row of each item, int64 (n_items,); −1 for items of other pieces."""
@@ -301,7 +350,7 @@ class WordIndex:
         Numbers are none of them, nor are words of scripts in which a word is a character or two.
         """
         words = (spelling.decode(errors="replace") for spelling in self.spellings.tolist())
-        return LetterIndex([word for word in words if word.isalpha() and not HAS_CJK(word)])
+        return LetterIndex(list(filter(IS_SPACED_WORD, words)))
 
     def has(self, word: str) -> bool:
         """Return whether a text has the word in this spelling, folded."""

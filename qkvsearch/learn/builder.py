@@ -16,14 +16,19 @@ from qkvsearch._utils.files import real_path
 from qkvsearch._utils.version import __version__
 from qkvsearch.errors import QkvError
 from qkvsearch.heads.answerability import FACT as ANSWERABILITY
-from qkvsearch.heads.component import LANGUAGE, TUNED
+from qkvsearch.heads.component import BETTER_ENCODER, HEADS_LEFT_OUT, LANGUAGE, LANGUAGES, TUNED
 from qkvsearch.heads.dense import DenseComponent
 from qkvsearch.heads.registry import FROM_INTERACTIONS
 from qkvsearch.heads.search_settings import TUNED_SEARCH, SearchSettings
 from qkvsearch.heads.stored_log import LOG_ROWS, SCALE_INFERRED
 from qkvsearch.heads.stored_next_item import NextItemComponent
 from qkvsearch.learn.calibration import best_scores, calibrate
-from qkvsearch.learn.head_weights import learn_weights, length_weights
+from qkvsearch.learn.head_weights import (
+    learn_weights,
+    length_weights,
+    too_small,
+    without_learned,
+)
 from qkvsearch.learn.spark_build import learn_from_spark, spark_log
 from qkvsearch.learn.texts import store_head, store_words
 from qkvsearch.learn.tuned_search import taken_over
@@ -42,19 +47,19 @@ from qkvsearch.text.analysis import Analyzer
 from qkvsearch.text.analyzed import AnalyzedTexts
 from qkvsearch.text.encoders import (
     AUTO,
-    CHOICES,
     LEARNED,
+    NAMES,
     SECOND_PASS,
     Choice,
     TextEncoder,
-    choose,
     dense_heads,
     fitted_encoder,
     learned_encoder,
     pretrained_encoder,
     prior_weights,
+    requested,
 )
-from qkvsearch.text.languages import Language
+from qkvsearch.text.languages import NONE, Language, iso_code, languages_in
 from qkvsearch.text.languages import chosen as chosen_language
 
 
@@ -76,11 +81,14 @@ def build_workspace(
     Raises `QkvError`.
     """
     fields: Sequence[Sequence[str]] = dataset.catalog.fields()
-    chosen = choose(fields) if encoder == AUTO else Choice(encoder, "")
-    encoder = chosen.encoder
     # A missing model or language fails here, before any work.
-    spoken = chosen_language(language, dataset.catalog.texts())
-    weights = prior_weights(encoder)
+    texts = dataset.catalog.texts()
+    spoken = chosen_language(language, texts)
+    is_named = language != AUTO and spoken.name != NONE
+    languages = [iso_code(spoken.name)] if is_named else languages_in(texts, spoken.name)
+    chosen = requested(encoder, fields, languages)
+    encoder = chosen.encoder
+    weights = prior_weights(encoder, languages)
     pretrained = {
         name: pretrained_encoder(name, encoder)
         for name in weights
@@ -88,17 +96,21 @@ def build_workspace(
     }
     if next_item:
         _check_next_item(dataset)
-    if encoder not in CHOICES:  # a folder, absolute so that it is found from anywhere
+    if encoder not in NAMES:  # a folder, absolute so that it is found from anywhere
         encoder = str(real_path(Path(encoder)))
     progress = progress or silent
     with workspace.writing("build"):
         previous = workspace.current_facts()
-        contents = _contents(dataset, encoder, chosen.why, spoken)
+        contents = _contents(dataset, chosen._replace(encoder=encoder), spoken, languages)
         if keys is not None:
             contents.facts[KEYS] = RemoteCollection.new(keys, previous).to_fact()
         if synonyms:
             contents.facts[SYNONYMS] = synonyms
         fields = AnalyzedTexts.of_columns(fields, Analyzer(spoken.name))
+        learned = [name for name in weights if name in LEARNED]
+        if learned and (reason := too_small(fields)) is not None:
+            weights = without_learned(weights)
+            contents.facts[HEADS_LEFT_OUT] = f"{' and '.join(learned)} take no part: {reason}"
         lost = list(previous.get(NOT_TAKEN_OVER, ()))
         lost += _take_over_search(contents, previous, weights)
         _add_text(contents, dataset.catalog, fields, pretrained, weights, progress)
@@ -175,12 +187,16 @@ def reading(
         yield dataset
 
 
-def _contents(dataset: Dataset, encoder: str, why: str, spoken: Language) -> BuildContents:
-    """Return a build with a catalog and no models. why: the reason for an automatic encoder."""
+def _contents(
+    dataset: Dataset, chosen: Choice, spoken: Language, languages: Sequence[str]
+) -> BuildContents:
+    """Return a build with a catalog and no models. languages: of the texts, by ISO codes."""
     facts = {
         "qkvsearch": __version__,
-        "encoder": encoder,
-        "encoder_chosen": f"automatic: {why}" if why else "your choice",
+        "encoder": chosen.encoder,
+        "encoder_chosen": chosen.why,
+        BETTER_ENCODER: chosen.better,
+        LANGUAGES: list(languages),
         LANGUAGE: spoken.name,
         "language_chosen": spoken.why,
         "n_items": len(dataset.catalog),
@@ -246,7 +262,13 @@ def _add_text(
         )
     if main in pretrained:
         DenseComponent(main).note_texts(contents)
-    titles = [title for title in catalog.frame["title"].astype(str) if title.strip()]
     scores = best_scores(lexical, encoders, keys, analyzer)
+    titles = _titles(catalog)
     answerability = calibrate(lexical, scores, heads, titles, made, analyzer=analyzer)
     contents.facts[ANSWERABILITY] = answerability.to_fact()
+
+
+def _titles(catalog: Catalog) -> list[str]:
+    """Return the titles that are texts: neither empty nor ids that stand in for them."""
+    rows = zip(catalog.frame["id"].astype(str), catalog.frame["title"].astype(str), strict=True)
+    return [title for id_, title in rows if title.strip() and title != id_]

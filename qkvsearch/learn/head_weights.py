@@ -1,6 +1,7 @@
-"""Learn the weights of heads on a catalog from queries made of its texts.
+"""Weigh the heads of a search and the text columns of a catalog.
 
-The weights are those of a conditional logit.
+Each encoder has fixed weights of heads. They are adapted to a catalog where weights learned from
+queries made of its texts, by a conditional logit, are better beyond chance.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from types import MappingProxyType
 import numpy as np
 
 from qkvsearch.attention import softmax
+from qkvsearch.heads.answerability import BestScore
 from qkvsearch.imports import leaving_no_trace
 from qkvsearch.learn.training_queries import (
     AnsweredQueries,
@@ -26,9 +28,16 @@ from qkvsearch.text.analyzed import AnalyzedTexts
 from qkvsearch.text.encoders import LEARNED, TextEncoder, learned_encoder
 from qkvsearch.text.text_encoder import Weights, item_keys
 
-# The least weight of words where texts are long. Chosen on collections of long texts, Cranfield's
-# judged queries among them; `regret_of_fusion.py` among the benchmarks measures it.
-MIN_LEXICAL = 0.25
+# An encoder learns too little from fewer items, or from fewer words in all their texts. Chosen on
+# parts of TED with its dev queries; `small_catalogs.py` among the benchmarks measures them.
+MIN_ITEMS, MIN_WORDS = 500, 10_000
+# The main heads whose weights are adapted. How much the static table and the catalog's own encoders
+# know depends on the catalog. A transformer keeps its weights: adapted ones were no better on CISI.
+ADAPTED = ("static", "contrastive")
+# The fixed weights of heads count like so many queries when weights are learned.
+FIXED_COUNT = 20
+# The least probability that is told from 0, and the least and the largest logarithm of a weight.
+TINY, MIN_LOGARITHM, MAX_LOGARITHM = 1e-30, -12.0, 5.0
 # A text of four times the words counts about twice as much: by `column_weights.py` among the
 # benchmarks. Shorter texts than a sentence count like one, and longer texts than a transformer
 # reads count no more.
@@ -52,34 +61,63 @@ def standardized(scores: np.ndarray) -> np.ndarray:
     return (scores - mean.astype(scores.dtype)) * factor.astype(scores.dtype)
 
 
-def conditional_logit(sets: Sequence[np.ndarray]) -> np.ndarray:
-    """Return the weights (heads,) ≥ 0, adding up to 1, under which the answers are most likely.
+def conditional_logit(sets: Sequence[np.ndarray], fixed: np.ndarray) -> np.ndarray:
+    """Return the weights (heads,) ≥ 0 under which the answers are most likely. Their shares are
+    shrunk towards `fixed`, which counts like `FIXED_COUNT` queries.
 
     sets: standardized scores z, (heads, n, n) each: query i chooses among n items, and item i
-    answers it. Maximize Σ ln softmax(Σₕ wₕ zₕ) of the answers, whose gradient is zₕ of the answer −
-    its mean under the softmax. McFadden 1974, section 2.
+    answers it. fixed: shares > 0, which add up to 1.
 
-    >>> right, noise = 3 * np.eye(5), np.random.default_rng(0).normal(size=(5, 5))
-    >>> conditional_logit([np.stack([right, noise])]).argmax()
+    Maximize Σ ln softmax(Σₕ wₕ zₕ) of the answers − `FIXED_COUNT` · KL(fixed ‖ shares). The
+    gradient of the first is zₕ of the answer − its mean under the softmax. McFadden 1974,
+    section 2.
+
+    >>> right, noise = 3 * np.eye(500), np.random.default_rng(0).normal(size=(500, 500))
+    >>> conditional_logit([np.stack([right, noise])], np.array([0.5, 0.5])).argmax()
     np.int64(0)
     """
     with leaving_no_trace("scipy.optimize"):
         from scipy.optimize import minimize
 
-    def loss(weights: np.ndarray) -> tuple[float, np.ndarray]:
-        value, gradient = 0.0, np.zeros_like(weights)
+    n_queries = sum(scores.shape[1] for scores in sets)
+
+    def loss(logarithms: np.ndarray) -> tuple[float, np.ndarray]:
+        weights = np.exp(logarithms)
+        shares = weights / weights.sum()
+        value = FIXED_COUNT * float(fixed @ np.log(fixed / shares))
+        gradient = FIXED_COUNT * (shares - fixed)
         for scores in sets:
             likely = softmax(np.tensordot(weights.astype(scores.dtype), scores, 1))
             answers = np.eye(len(likely), dtype=np.float32)
-            value -= float((answers * np.log(likely + 1e-30)).sum())
-            gradient += np.einsum("qi,hqi->h", likely - answers, scores)
-        n_queries = sum(scores.shape[1] for scores in sets)
+            value -= float((answers * np.log(likely + TINY)).sum())
+            gradient += weights * np.einsum("qi,hqi->h", likely - answers, scores)
         return value / n_queries, gradient / n_queries
 
-    n_heads = len(sets[0])
-    bounds = [(0, None)] * n_heads
-    best = minimize(loss, np.ones(n_heads), jac=True, bounds=bounds, method="L-BFGS-B").x
-    return best / best.sum() if best.sum() > 0 else np.full(n_heads, 1 / n_heads)
+    bounds = [(MIN_LOGARITHM, MAX_LOGARITHM)] * len(fixed)
+    best = minimize(loss, np.log(fixed), jac=True, bounds=bounds, method="L-BFGS-B").x
+    return np.asarray(np.exp(best))
+
+
+def log_likelihoods(sets: Sequence[np.ndarray], weights: np.ndarray) -> np.ndarray:
+    """Return the logarithm of the probability of each query's answer, (n_queries,)."""
+    logarithms = []
+    for scores in sets:
+        likely = softmax(np.tensordot(weights.astype(scores.dtype), scores, 1))
+        logarithms.append(np.log(np.diagonal(likely) + TINY))
+    return np.concatenate(logarithms)
+
+
+def is_better(sets: Sequence[np.ndarray], learned: np.ndarray, fixed: np.ndarray) -> bool:
+    """Return whether answers are more likely by the learned weights than by the fixed ones, by more
+    than chance: by two standard errors of the mean difference of the queries.
+
+    The sum of weights sets how sure a softmax is. Fixed weights have the sum under which the
+    answers are most likely, so that only shares are compared.
+    """
+    sums = np.geomspace(0.5, 16, 16)
+    by_fixed = max((log_likelihoods(sets, total * fixed) for total in sums), key=np.mean)
+    gains = log_likelihoods(sets, learned) - by_fixed
+    return bool(gains.mean() > 2 * gains.std() / np.sqrt(len(gains)))
 
 
 # --- weights of columns ---
@@ -106,6 +144,33 @@ def length_weights(fields: Columns, analyzer: Analyzer | None = None) -> np.ndar
     return np.asarray(shares / shares.sum())
 
 
+# --- catalogs that are too small ---
+
+
+def too_small(fields: Sequence[AnalyzedTexts]) -> str | None:
+    """Return why a catalog teaches encoders too little; None where it is large enough.
+
+    fields: the text columns.
+    """
+    n_items = len(fields[0]) if fields else 0
+    n_words = sum(int(column.n_tokens.sum()) for column in fields)
+    if n_items >= MIN_ITEMS and n_words >= MIN_WORDS:
+        return None
+    few = f"{n_items:,} items" if n_items < MIN_ITEMS else f"{n_words:,} words"
+    return f"{few} teach them too little; it takes {MIN_ITEMS:,} items and {MIN_WORDS:,} words"
+
+
+def without_learned(weights: Mapping[str, float]) -> dict[str, float]:
+    """Return weights in which the heads learned from the catalog have none, and words have theirs.
+
+    >>> without_learned({"lexical": 0.25, "lsa": 0.25, "static": 0.5})
+    {'lexical': 0.5, 'lsa': 0.0, 'static': 0.5}
+    """
+    changed = {name: 0.0 if name in LEARNED else weight for name, weight in weights.items()}
+    changed["lexical"] = 1 - sum(weight for name, weight in changed.items() if name != "lexical")
+    return changed
+
+
 # --- weights from made queries ---
 
 
@@ -117,8 +182,11 @@ def learn_weights(
     progress: Callable[[int, int], None] | None = None,
     analyzer: Analyzer | None = None,
 ) -> tuple[dict[str, float], list[AnsweredQueries]]:
-    """Return `mixed` weights of the prior and those learned from made queries, and these queries.
-    Where none can be made, return the prior.
+    """Return the weights of heads, and the queries made of the catalog.
+
+    The weights are the prior ones, unless the main head is one of `ADAPTED` and learned weights
+    are better beyond chance on the made queries: then they are `mixed`. Encoders were not trained
+    on the items of these queries.
 
     fields: the text columns, each with one text for each item. encoders: of the dense heads. prior:
     a weight for each head, "lexical" included, which add up to 1. epochs: of the encoders that
@@ -148,30 +216,34 @@ def learn_weights(
         if progress is not None:
             progress(done + 1, len(prior))
     sets, answered = [], []
+    weighted = [head for head, weight in prior.items() if weight > 0]
     for i, (queries, keys) in enumerate(zip(made, lexical_keys, strict=True)):
         of_heads = {head: of_sets[i] for head, of_sets in scores.items()}
-        sets.append(np.stack([standardized(scored) for scored in of_heads.values()]))
-        best = {head: scored.max(axis=1) for head, scored in of_heads.items()}
+        sets.append(np.stack([standardized(of_heads[head]) for head in weighted]))
+        best = {head: BestScore.of_rows(scored) for head, scored in of_heads.items()}
         answered.append(AnsweredQueries(queries.texts, keys, best))
-    weights = dict(zip(prior, conditional_logit(sets).tolist(), strict=True))
-    return mixed(prior, weights), answered
+    if weighted[-1] not in ADAPTED or len(weighted) < 3:
+        return dict(prior), answered
+    fixed = np.array([prior[head] for head in weighted])
+    learned = conditional_logit(sets, fixed)
+    if not is_better(sets, learned, fixed):
+        return dict(prior), answered
+    return mixed(prior, dict(zip(weighted, learned.tolist(), strict=True))), answered
 
 
 def mixed(prior: Mapping[str, float], learned: Mapping[str, float]) -> dict[str, float]:
-    """Return the weights of a catalog of long texts: words have their prior weight, at least
-    `MIN_LEXICAL`, and the dense heads share the rest as was learned.
+    """Return the weights of a catalog of long texts: words have their prior weight, and the dense
+    heads share the rest as was learned.
 
     Made queries are passages of texts. They tell how well each encoder knows the vocabulary, but
     not how many of an item's words people use.
 
-    >>> mixed({"lexical": 0.2, "a": 0.4, "b": 0.4}, {"lexical": 0.5, "a": 0.25, "b": 0.25})
-    {'lexical': 0.25, 'a': 0.375, 'b': 0.375}
+    >>> mixed({"lexical": 0.2, "a": 0.4, "b": 0.4}, {"lexical": 0.5, "a": 0.3, "b": 0.1})
+    {'lexical': 0.2, 'a': 0.6, 'b': 0.2}
     """
-    lexical = max(prior["lexical"], MIN_LEXICAL)
-    total = sum(learned.values()) - learned["lexical"]
-    dense = learned if total else prior
-    rest = (1 - lexical) / (sum(dense.values()) - dense["lexical"])
-    return {name: lexical if name == "lexical" else rest * dense[name] for name in prior}
+    lexical = prior["lexical"]
+    rest = (1 - lexical) / (sum(learned.values()) - learned["lexical"])
+    return {name: lexical if name == "lexical" else rest * learned.get(name, 0.0) for name in prior}
 
 
 def made_scores(
@@ -191,5 +263,5 @@ def made_scores(
     if head in LEARNED:
         language = (analyzer or Analyzer()).language
         encoder = learned_encoder(head, made.outside, language, epochs).encoder
-    encode = encoder.encode_many
-    return np.asarray(encode(made.texts) @ item_keys(encode, made.keys, columns).T)
+    keys = item_keys(encoder.encode_many, made.keys, columns)
+    return np.asarray(encoder.encode_queries(made.texts) @ keys.T)

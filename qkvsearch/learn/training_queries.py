@@ -8,6 +8,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
+from qkvsearch.heads.answerability import BestScore
 from qkvsearch.heads.bm25 import Expansion, LexicalKeys, QueryTerm
 from qkvsearch.text.analysis import Analyzer, Token, resolve_code
 from qkvsearch.text.analyzed import AnalyzedTexts
@@ -30,12 +31,12 @@ Columns: TypeAlias = Sequence[Sequence[str]]
 
 class AnsweredQueries(NamedTuple):
     """Queries, the lexical keys of the items that they chose among, and the best score of each head
-    for each query, (n_texts,).
+    for each query, arrays (n_texts,).
     """
 
     texts: Sequence[str]
     keys: LexicalKeys
-    best: Mapping[str, np.ndarray]
+    best: Mapping[str, BestScore]
 
 
 def lexical_scores(keys: LexicalKeys, texts: Sequence[str], analyzer: Analyzer) -> np.ndarray:

@@ -7,10 +7,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from qkvsearch.heads.answerability import WordStatistics, letters_of
-from qkvsearch.heads.lookup import Lookup
+from qkvsearch.heads.answerability import (
+    MIN_SPREAD,
+    Answerability,
+    WordStatistics,
+    letters_of,
+)
 from qkvsearch.heads.stored_models import StoredModels
+from qkvsearch.heads.unit_phrases import has_unspaced, largest_covered_share
 from qkvsearch.rank.ranking import Ranking
+from qkvsearch.scores.approximate import score_candidates
 from qkvsearch.scores.fusion import Scores
 from qkvsearch.text.analysis import Token
 from qkvsearch.text.encoders import LEARNED
@@ -20,11 +26,14 @@ from qkvsearch.text.labelled import LabelledVectors
 FEW_WORDS = 3
 # A word is rare that one text has, or at most this share of them.
 RARE_SHARE = 0.01
+# A query of more words is answered where one item has at least this share of them, or in a script
+# without spaces of its characters.
+ENOUGH = 0.5
 
-# The next three decide how well a hit matches; see `grades`. `LEAD` and `CERTAIN` were chosen on
-# TED's dev queries, `SURE` on a dozen queries for films. benchmarks/claims/match_grades.py measures
-# what they give.
-LEAD, CERTAIN, SURE = 1.4, 0.96, 0.9
+# A head to which all texts are similar finds an answer if the best item stands out by so many
+# standard deviations more than the best of as many unrelated items; by none where the catalog has
+# a smaller share of the query's words than the second number.
+NEAR, KNOWN_SHARE = 1.0, 0.5
 
 UNKNOWN = "No hits: none of these words is in the catalog."
 NOTHING = "No hits: nothing in the catalog answers this; `anyway` shows what comes nearest."
@@ -54,17 +63,18 @@ def answerable(
     words: WordStatistics,
     heads: Mapping[str, Scores | None],
     has_code: bool = False,
+    tokens: Sequence[Token] = (),
 ) -> Answerable:
     """Decide whether the catalog answers a query, by its words and the scores of its heads.
 
     heads: None for one that knows no word. words: of the lexical head, corrected. has_code: whether
-    the query has an id or another code of an item.
+    the query has an id or another code of an item. tokens: the words themselves.
     """
     known = models.answerability
     best: dict[str, float] = {}
     for name, head in heads.items():
         if name in models.head_weights:
-            best[name] = 0.0 if head is None else float(head.scores.max(initial=0))
+            best[name] = 0.0 if head is None else _value(known, name, head, None)
     evidence = words.evidence(best)
     value = known.probability(known.strength(evidence, models.head_weights))
     is_known = words.rarest > 0 or any(best.values())
@@ -77,9 +87,25 @@ def answerable(
     # Also where the probability is NaN: a ranking refuses such scores, and silence would hide them.
     is_probable = not value <= known.level
     answers = (
-        has_all_words or has_rare_word or is_probable or _is_near(models, evidence.values, words)
+        has_all_words
+        or has_rare_word
+        or is_probable
+        or _is_near(models, evidence.values, words)
+        or _has_enough(models, tokens)
     )
     return Answerable(value, answers)
+
+
+def _value(known: Answerability, name: str, head: Scores, positions: np.ndarray | None) -> Any:
+    """Return a head's evidence: of the best item, or of each of these items, float64 (n,)."""
+    if positions is None:
+        score = float(head.scores.max(initial=0))
+    else:
+        score = head.scores[positions].astype(np.float64)
+    if name not in known.relative:
+        return score
+    mean, deviation = head.moments
+    return (score - mean) / max(deviation, MIN_SPREAD)
 
 
 def _is_near(models: StoredModels, evidence: Mapping[str, Any], words: WordStatistics) -> bool:
@@ -88,52 +114,44 @@ def _is_near(models: StoredModels, evidence: Mapping[str, Any], words: WordStati
     An encoder that was learned from the catalog tells too little of a single item.
     """
     head = judging_head(models)
-    level = models.answerability.match_level(head, words.letters)
-    return head not in LEARNED and evidence.get(head, 0) > level
-
-
-def grades(
-    models: StoredModels,
-    query: Lookup,
-    fused: Scores,
-    positions: np.ndarray,
-    codes: Scores | None,
-) -> list[str]:
-    """Return whether each hit is a strong, a good or a weak match of the query.
-
-    A hit is strong if it has a code or all words of the query. If the query has more than three
-    words, it is also strong if no other item's score is within `LEAD` standard deviations, and the
-    probability that its own scores are those of a query with an answer is at least `CERTAIN`. Where
-    it is below `SURE`, a hit is weak. fused: with the `raw` scores of the heads.
-    """
+    if head in LEARNED:
+        return False
     known = models.answerability
-    own = {name: head.scores[positions].astype(np.float64) for name, head in fused.raw.items()}
-    strengths = known.strength(query.words.evidence(own), models.head_weights)
-    probabilities = np.array([known.probability(strength) for strength in strengths])
-    is_strong = _have_all_words(models, query, positions)
-    if codes is not None:
-        is_strong |= codes.scores[positions] > 0
-    is_long = len(query.tokens) > FEW_WORDS
-    if is_long and probabilities[0] >= CERTAIN and not is_strong[0]:
-        nearest = fused.scores[positions[0]] - LEAD * fused.moments[1]
-        is_strong[0] = np.count_nonzero(fused.scores >= nearest) == 1
-    matched = np.where(probabilities < SURE, "weak", "good")
-    return np.where(is_strong, "strong", matched).tolist()
+    level = known.match_level(head, words.letters)
+    if head in known.relative:
+        # Most words are unknown where a query is in another language than the catalog: then only
+        # this head can tell, and hits that do not stand out are graded as weak.
+        deviations = NEAR if words.share >= KNOWN_SHARE else 0.0
+        level = known.noise_level(head, words.letters, deviations)
+    return evidence.get(head, 0) > level
 
 
-def _have_all_words(models: StoredModels, query: Lookup, positions: np.ndarray) -> np.ndarray:
-    """Return which hits have all words of a query, bool (n,); none for a query without words."""
-    terms = {token.term for token in query.tokens}
-    if not terms or query.words.share < 1:
+def _has_enough(models: StoredModels, tokens: Sequence[Token]) -> bool:
+    """Return whether one item has enough of a query's words, or of its characters."""
+    if len(tokens) <= FEW_WORDS and not has_unspaced(tokens):
+        return False
+    return largest_covered_share(models.lexical_keys, tokens) >= ENOUGH
+
+
+def are_near(
+    models: StoredModels,
+    words: WordStatistics,
+    heads: Mapping[str, Scores],
+    positions: np.ndarray,
+) -> np.ndarray:
+    """Return which items are more similar to a query than items are to texts without an answer,
+    bool (n,).
+
+    heads: by name, in their own units. An encoder that was learned from the catalog tells too
+    little of a single item.
+    """
+    head, known = judging_head(models), models.answerability
+    if head in LEARNED or head not in heads:
         return np.zeros(len(positions), dtype=bool)
-    have_all = np.ones(len(positions), dtype=bool)
-    for term in terms:
-        if not have_all.any():
-            break
-        items, _ = models.lexical_keys.postings(term)
-        slots = np.minimum(items.searchsorted(positions), len(items) - 1)
-        have_all &= items[slots] == positions
-    return have_all
+    level = known.match_level(head, words.letters)
+    if head in known.relative:
+        level = known.noise_level(head, words.letters, NEAR)
+    return np.asarray(_value(known, head, heads[head], positions) > level)
 
 
 def matches(
@@ -156,9 +174,17 @@ def matches(
     if vectors is None or not len(vectors):
         return is_match
     head = judging_head(models)
-    threshold = models.answerability.match_level(head, letters_of(tokens))
+    known = models.answerability
     # By the keys of the search, as its scores are, also where `tune search` weighed the columns.
-    return is_match | models.search_keys(head).above(vectors, threshold)
+    keys = models.search_keys(head)
+    threshold = known.match_level(head, letters_of(tokens))
+    if head in known.relative:
+        scores = score_candidates(keys.head(head, vectors))
+        if scores is None:
+            return is_match
+        mean, deviation = scores.moments
+        threshold = mean + threshold * max(deviation, MIN_SPREAD)
+    return is_match | keys.above(vectors, threshold)
 
 
 def judging_head(models: StoredModels) -> str:

@@ -18,7 +18,7 @@ from qkvsearch.tables.catalog_columns import StoredColumn
 from qkvsearch.tables.column_types import type_named
 from qkvsearch.tables.column_types.number import COMPARISONS, NumberType
 from qkvsearch.tables.ids import id_text
-from qkvsearch.text.analysis import HAS_CJK, MAX_CACHED_TEXT, Analyzer, resolve_code
+from qkvsearch.text.analysis import MAX_CACHED_TEXT, Analyzer, is_unit, resolve_code
 
 
 @dataclass(frozen=True)
@@ -129,8 +129,8 @@ class _ConditionReader:
         candidates = self._with_all(terms, items)
         if len(terms) < 2 and column is None:
             return candidates
-        # A single character matches all words that contain it, and these have terms of their own.
-        if any(len(term) == 1 and HAS_CJK(term) for term in terms):
+        # A single unit matches all words that contain it, and these have terms of their own.
+        if any(map(is_unit, terms)):
             candidates = items
         return index.with_phrase(terms, candidates, column)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import partial
-from itertools import islice
+from functools import lru_cache, partial
+from itertools import islice, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,9 +14,11 @@ from qkvsearch._utils.caching import cached_by_word, cached_property
 from qkvsearch._utils.folding import fold
 from qkvsearch._utils.query_lock import pause
 from qkvsearch.heads.bm25 import Expansion, QueryTerm
+from qkvsearch.heads.item_texts import ItemTexts
 from qkvsearch.heads.stored_models import StoredModels
+from qkvsearch.heads.unit_phrases import has_unspaced, near_phrase
 from qkvsearch.tables.synonyms import FACT
-from qkvsearch.text.analysis import HAS_CJK, MAX_TERM, Token
+from qkvsearch.text.analysis import IS_SPACED_WORD, MAX_TERM, NUMBER, Span, Token
 from qkvsearch.text.related_words import (
     LINKS,
     MIN_PREFIX,
@@ -30,6 +32,7 @@ from qkvsearch.text.spelling import (
     is_in_dictionary,
     near_words,
     split_in_two,
+    without_doubles,
 )
 
 # Shorter capitalized words are names rather than misspellings.
@@ -37,6 +40,14 @@ MIN_NAME = 6
 # The weights of other words beside the word as it was typed: of a completion, of a synonym, and of
 # a compound or a part of one.
 COMPLETED, SYNONYM, COMPOUND = 0.8, 0.8, 0.6
+# The weight of one word beside the two that it was typed as: of "whiteboard" for "white board".
+JOINED = 0.8
+# Two words make a shorter one by chance.
+MIN_JOINED = 5
+# Longer texts are prose, in which words are seldom torn apart.
+MAX_JOINED = 32
+# The weight of a number beside the number with its unit: of 25 beside 25 m.
+BARE_NUMBER = 0.6
 # Longer words are no initials.
 MAX_INITIALS = 4
 # The weight of initials that an item writes with full stops.
@@ -50,7 +61,7 @@ MAX_MEANINGS = 5
 # A long query is prose, which is seldom mistyped: only so many unknown words are corrected.
 MAX_CORRECTED = 6
 # The sizes of the caches. A correction compares a word with many, so it is worth caching.
-CACHED_CHANGES, CACHED_WORDS, CACHED_MEANINGS = 1 << 12, 1 << 14, 1 << 10
+CACHED_CHANGES, CACHED_WORDS, CACHED_MEANINGS, CACHED_TEXTS = 1 << 12, 1 << 14, 1 << 10, 64
 
 
 @dataclass(frozen=True)
@@ -63,8 +74,8 @@ class Change:
     read: str
     # How much it counts beside a word that is read as typed.
     weight: float
-    # "spelling", "blank" for two words run together, "prefix" for a completion, "synonym", or
-    # "compound" for the parts of one.
+    # "spelling", "blank" for two words run together, "joined" for one word that was typed as two,
+    # "prefix" for a completion, "synonym", or "compound" for the parts of one.
     kind: str
 
     @property
@@ -92,10 +103,25 @@ class CorrectedText(NamedTuple):
     changes: Sequence[Change] = ()
 
 
+class Joined(NamedTuple):
+    """Two words of a text that the catalog has as one."""
+
+    first: Token
+    second: Token
+    # Where both are in the text.
+    span: Span
+    # The one word.
+    expansion: Expansion
+
+    def change(self, typed: str) -> Change:
+        """Return what the answer says of it. typed: both words."""
+        return Change(typed, self.expansion.word, JOINED, "joined")
+
+
 class Lexicon:
     """What the words of queries mean to a build. Queries share words, so results are cached."""
 
-    def __init__(self, models: StoredModels) -> None:
+    def __init__(self, models: StoredModels, texts: ItemTexts) -> None:
         self.models = models
         self.synonyms = Synonyms(models)
         # The caches are of functions and objects that do not know the lexicon. A cache of its own
@@ -106,6 +132,9 @@ class Lexicon:
         self._prefix_words = cached_by_word(partial(_frequent_words, models), CACHED_CHANGES)
         self._meaning = cached_by_word(partial(_meaning, models, completions), CACHED_MEANINGS)
         self._correct = cached_by_word(_Corrector(models, self.synonyms).correct, CACHED_CHANGES)
+        # A query is asked for them twice: when it is corrected, and when it is looked up.
+        self._joined_words = lru_cache(CACHED_TEXTS)(partial(_joined_words, models))
+        self._near_phrase = cached_by_word(partial(_near_phrase, models, texts), CACHED_CHANGES)
         self._term = cached_by_word(_Expander(models, self.synonyms).term, CACHED_WORDS)
 
     def is_spelled(self, word: str) -> bool:
@@ -131,6 +160,36 @@ class Lexicon:
         """Return a word with its initials, compounds, related words and synonyms."""
         return self._term(token)
 
+    def joined(self, text: str) -> Sequence[Joined]:
+        """Return the neighbouring words of a text that the catalog has as one word.
+
+        Stop words are not joined: "a part" is no "apart".
+        """
+        return self._joined_words(text)
+
+    def joined_text(self, text: str) -> CorrectedText:
+        """Return a text with pairs of words as one, where the catalog has that and no item has
+        both.
+        """
+        pieces: list[str] = []
+        changes: list[Change] = []
+        position = 0
+        for pair in self.joined(text):
+            start, end = pair.span
+            if start >= position and not self._is_together(pair):
+                pieces += [text[position:start], pair.expansion.word]
+                changes.append(pair.change(text[start:end]))
+                position = end
+        pieces.append(text[position:])
+        return CorrectedText("".join(pieces), changes)
+
+    def _is_together(self, pair: Joined) -> bool:
+        """Return whether an item has both words."""
+        postings = self.models.lexical_keys.postings
+        items, _ = postings(pair.first.term)
+        others, _ = postings(pair.second.term)
+        return bool(np.isin(items, others, assume_unique=True).any())
+
     def corrected(self, token: Token, typed: str) -> Change | None:
         """Return the change of a word that no item has in this spelling.
 
@@ -152,6 +211,9 @@ class Lexicon:
     def corrected_text(self, text: str, is_unfinished: bool = False) -> CorrectedText:
         """Return a text as it is read. is_unfinished: whether its last word may be unfinished."""
         tokens = self.models.analyzer.tokens(text)
+        phrase = self._near_phrase(text) if has_unspaced(tokens) else None
+        if phrase is not None:
+            return CorrectedText(phrase, [Change(text, phrase, ERROR_PENALTY, "spelling")])
         unknown = (
             i
             for i, token in enumerate(tokens)
@@ -178,6 +240,40 @@ class Lexicon:
         return CorrectedText("".join(pieces), changes)
 
 
+def _joined_words(models: StoredModels, text: str) -> list[Joined]:
+    analyzer = models.analyzer
+    tokens = analyzer.tokens(text)
+    if len(tokens) > MAX_JOINED:
+        return []
+    found: list[Joined] = []
+    for place, (first, second) in enumerate(pairwise(tokens)):
+        if first.is_stop_word or second.is_stop_word:
+            continue
+        word = first.text + second.text
+        if len(word) < MIN_JOINED or not IS_SPACED_WORD(word):
+            continue
+        term = analyzer.term(word)
+        if models.lexical_keys.has(term):
+            spans = analyzer.token_spans(text)
+            span = spans[place][0], spans[place + 1][1]
+            found.append(Joined(first, second, span, Expansion(term, word, JOINED)))
+    return found
+
+
+def _near_phrase(models: StoredModels, texts: ItemTexts, typed: str) -> str | None:
+    """Return the phrase that was meant, as an item has it; None for none."""
+    analyzer = models.analyzer
+    has_titles = texts.columns[:1] == ["title"]
+    near = near_phrase(models.lexical_keys, models.words, analyzer.tokens(typed), has_titles)
+    if near is None:
+        return None
+    for text in texts.of(near.item):
+        phrase = near.in_text(text, analyzer)
+        if phrase is not None:
+            return phrase
+    return near.text
+
+
 def _is_spelled(models: StoredModels, word: str) -> bool:
     return models.words.has(word) or models.code_keys.has(word)
 
@@ -193,7 +289,7 @@ def _meaning(
     head: str,
 ) -> np.ndarray:
     words, shares = zip(*completions(prefix)[:MAX_MEANINGS], strict=True)
-    vectors = models.encoder(head).encode_many(words)
+    vectors = models.encoder(head).encode_queries(words)
     return np.asarray(np.array(shares, vectors.dtype) @ vectors)
 
 
@@ -290,7 +386,7 @@ class _Corrector:
         Return None where there is nothing better. typed: the word with its capitals.
         """
         word = token.text
-        if not word.isalpha() or HAS_CJK(word) or len(word) > MAX_TERM:
+        if not IS_SPACED_WORD(word) or len(word) > MAX_TERM:
             return None
         # Items may have the word in another form, such as the plural.
         is_known = any(map(self.models.lexical_keys.has, (token.term, *token.variants)))
@@ -332,7 +428,11 @@ class _Corrector:
             return None
         if two:
             return Change(typed, " ".join(two), ERROR_PENALTY, "blank")
-        best, n_errors = max(near, key=lambda pair: self._n_with(pair[0]))
+        # A letter that is doubled, or should be, is the likeliest slip: "hobit" is no "habit".
+        undoubled = without_doubles(word)
+        best, n_errors = max(
+            near, key=lambda pair: (without_doubles(pair[0]) == undoubled, self._n_with(pair[0]))
+        )
         return Change(typed, best, ERROR_PENALTY**n_errors, "spelling")
 
     def _are_neighbours(self, *words: str) -> bool:
@@ -366,13 +466,30 @@ class _Expander:
     def term(self, token: Token) -> QueryTerm:
         """Return a word with its initials, compounds, related words and synonyms."""
         pause()
+        if NUMBER(token.term):
+            return self._number(token)
         others = [
+            *self._other_spellings(token),
             *self._initials(token),
             *self._compounds(token),
             *self._related(token),
             *self.synonyms.of_one_word(token),
         ]
         return QueryTerm.of(token).also(others)
+
+    def _number(self, token: Token) -> QueryTerm:
+        """Return a number, which counts less without the letters that are typed beside it."""
+        wholes = [whole for whole in token.variants if self.models.lexical_keys.has(whole)]
+        expansions = [Expansion(whole, whole) for whole in wholes]
+        weight = BARE_NUMBER if wholes else 1.0
+        bare = Expansion(token.term, token.text, weight)
+        return QueryTerm(token.text, (*expansions, bare)).also(self.synonyms.of_one_word(token))
+
+    def _other_spellings(self, token: Token) -> Iterator[Expansion]:
+        """Yield the word without its apostrophe: O'Neill is also written Oneill."""
+        if "'" in token.text:
+            for term in token.variants:
+                yield Expansion(term, term)
 
     def _initials(self, token: Token) -> Iterator[Expansion]:
         """Yield the word as initials with full stops: E.T. is no French "et"."""

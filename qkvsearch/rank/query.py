@@ -137,13 +137,16 @@ class QueryReader:
         tokens = self.models.analyzer.query_tokens(text)
         tokens = resolve_code(tokens, self.models.lexical_keys.has)
         last_word = self._last_word(tokens, beginnings) if is_typing else None
-        completed = {
+        others = {
             word: self._completed(word, beginnings, last_word)
             for word in {token.text for token in tokens}
         }
+        for pair in self.lexicon.joined(text):
+            for token in (pair.first, pair.second):
+                others[token.text].append(pair.expansion)
         terms = []
         for i, token in enumerate(tokens):
-            terms.append(self._term(token, i < MAX_EXPANDED, completed[token.text], labels))
+            terms.append(self._term(token, i < MAX_EXPANDED, others[token.text], labels))
         synonyms = list(islice(self.lexicon.synonyms.of_several_words(text), MAX_SYNONYM_WORDS + 1))
         is_ambiguous = last_word is not None and last_word.is_ambiguous
         return Lookup(
@@ -216,9 +219,10 @@ class QueryReader:
                 continue
             is_last = clause is clauses[-1]
             is_unfinished = clause.kind == "prefix" or (is_typing and is_last)
-            text, changed = self.lexicon.corrected_text(clause.text, is_unfinished)
+            joined = self.lexicon.joined_text(clause.text)
+            text, changed = self.lexicon.corrected_text(joined.text, is_unfinished)
             corrected.append(replace(clause, text=text))
-            changes += changed
+            changes += [*joined.changes, *changed]
         return corrected, changes
 
     def _expansions(self, words: Sequence[str], weight: float) -> list[Expansion]:
@@ -230,13 +234,13 @@ class QueryReader:
         self,
         token: Token,
         is_expanded: bool,
-        completed: Sequence[Expansion],
+        others: Sequence[Expansion],
         labels: Mapping[str, Label],
     ) -> QueryTerm:
-        """Return a word with all that it is looked up by."""
+        """Return a word with all that it is looked up by. others: such words of this query."""
         term = self.lexicon.term(token) if is_expanded else QueryTerm.of(token)
-        if completed:
-            term = term.also(completed)
+        if others:
+            term = term.also(others)
         if token.text not in labels:
             return term
         label, boost = labels[token.text]

@@ -24,11 +24,23 @@ MAX_WORDS = 8
 OTHER_SIGNS = str.maketrans("“”„‟«»＂－：＊＾", '"""""""-:*^')
 # One piece between blanks. A quotation mark inside a word means inches, or is a slip.
 PIECE = re.compile(
-    r"""(?P<minus>-)?
-        (?:(?P<field>[^\s":]{1,64}):)?
-        (?:"(?P<phrase>[^"]*)"|(?P<word>[^\s"]+?)(?P<star>(?<![*\s])\*)?)
-        (?:\^(?P<boost>\d{1,3}(?:\.\d{1,3})?))?
-        (?=$|\s|[,.;!?)，。；！？）、](?=$|\s))""",
+    r"""
+    (?P<minus>-)?
+    (?:(?P<field>[^\s":]{1,64}):)?
+    (?:
+        "(?P<phrase>[^"]*)"
+    |
+        (?P<word>[^\s"]+?)
+        (?P<star>(?<![*\s])\*)?
+    )
+    (?:\^(?P<boost>\d{1,3}(?:\.\d{1,3})?))?
+    # The punctuation behind it is no part of a value: `year:2005,`. Two points are: `year:2000..`.
+    (?:
+        (?(field)(?<!\d\.)(?!\.\.))
+        [,.;!?)，。；！？）、]+
+    )?
+    (?=$|\s)
+    """,
     re.VERBOSE,
 )
 # A query without these characters is text.
@@ -87,6 +99,8 @@ def parse_query(query: str, is_field: Callable[[str], bool] = lambda name: False
     ['red', '"rain jacket"', '-potatoes', 'c:4', 'sho*']
     >>> [clause.text for clause in parse_query("12:30, rock - roll, 5 * 3, 7\\" single").clauses]
     ['12:30, rock - roll, 5 * 3, 7" single']
+    >>> list(map(str, parse_query("c:5.. c:4, c:3.", {"c"}.__contains__).clauses))
+    ['c:5..', 'c:4', 'c:3']
     >>> parse_query("jacket^2").clauses[0].boost
     2.0
     >>> list(map(str, parse_query("雨衣 －骑行 有货：有", {"有货"}.__contains__).clauses))

@@ -14,7 +14,7 @@ from qkvsearch.rank.expansion import MAX_EXPANSION
 from qkvsearch.rank.query import MAX_SYNONYM_WORDS, Query, QueryReader
 from qkvsearch.rank.query_language import MAX_OPERATORS
 from qkvsearch.tables.column_types import type_named
-from qkvsearch.text.analysis import HAS_CJK
+from qkvsearch.text.analysis import HAS_UNSPACED
 
 NO_TEXTS = (
     "These items have no texts to search: they came from interactions alone. Build with a file of "
@@ -40,8 +40,10 @@ def query_notes(query: Query, reader: QueryReader) -> list[str]:
     missing = unknown if len(unknown) < len({token.text for token in query.lookup.tokens}) else []
     hints = _unsearched(unknown, reader) if unknown else {}
     notes = [change.note for change in query.understood.changes if change.note]
-    notes += [hints.get(word) or f"No text has “{word}”." for word in missing]
-    notes += [hint for word, hint in hints.items() if word not in missing]
+    nowhere = [f"“{word}”" for word in missing if word not in hints]
+    if nowhere:
+        notes.append(f"No text has {', '.join(nowhere)}.")
+    notes += hints.values()
     if query.is_too_common:
         notes.append(STOP_WORDS_ALONE)
     notes += query.understood.conditions.notes
@@ -99,7 +101,7 @@ def _unknown_words(query: Query, reader: QueryReader) -> list[str]:
         text
         for text, token in words.items()
         if not keys.has(token.term)
-        and not HAS_CJK(text)
+        and not HAS_UNSPACED(text)
         and text not in noted
         and text not in codes
     ]

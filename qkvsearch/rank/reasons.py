@@ -25,7 +25,7 @@ from qkvsearch.heads.lexical_head import LEXICAL
 from qkvsearch.heads.search_heads import HEADS
 from qkvsearch.scores.components import Components, Source
 from qkvsearch.terminal import shorten
-from qkvsearch.text.analysis import CJK, HAS_CJK, RUNS, Analyzer
+from qkvsearch.text.analysis import HAS_UNSPACED, RUNS, UNSPACED, Analyzer
 from qkvsearch.text.languages import stop_words
 
 # The limits were chosen by eye, on both samples and on 9,742 films, with each encoder.
@@ -58,11 +58,12 @@ OF_ITEMS = {*ADDED_TO_HEADS, *(head.name for head in HEADS if head.is_of_item)}
 AVERAGE_ITEM, OVERALL = "average item (subtracted)", "overall meaning"
 # What comes before an item of a history: whether the score without it is lower by what it adds.
 BECAUSE, TOGETHER_WITH = "because of", "together with"
-# A token that a transformer adds to a text.
-ADDED = re.compile(r"\[[A-Z]+\]|<[/\w]+>")
-# A folded word that a person recognizes: at least three letters, or any CJK characters.
+# A token that a transformer adds to a text: [CLS] and [PROMPT], or <s> and </s>.
+ADDED = re.compile(r"\[[A-Z]+\]|</?\w+>")
+# A folded word that a person recognizes: at least three letters, or any characters of a script
+# without spaces.
 ASCII_WORD = r"[^\W\d_]{3,}(?:['-][^\W\d_]+)*"
-WORD = rf"{ASCII_WORD}|[{CJK}]+"
+WORD = rf"{ASCII_WORD}|[{UNSPACED}]+"
 
 
 class Reason(NamedTuple):
@@ -133,11 +134,12 @@ class WordReasons:
     def word_of(self, label: Any) -> str:
         """Return the word that a piece of the query belongs to, or `OVERALL`. label: the piece."""
         label = str(label)
-        word = fold(label)
+        # The sign of a weight, as in "×0.8", is shown as it is.
+        word = "×".join(map(fold, label.split("×")))
         has_letters = any(map(str.isalnum, word))
         if ADDED.fullmatch(label) or not has_letters or word in self.unlisted:
             return OVERALL
-        if word not in self.words and HAS_CJK(word):
+        if word not in self.words and HAS_UNSPACED(word):
             # An encoder's token of Chinese is a piece of what was typed without blanks.
             return next((run for run in self.words if word in run), word)
         return word
@@ -230,7 +232,7 @@ def is_word(label: str) -> bool:
     ['rain', '雨']
     """
     word = fold(label)
-    # The pattern with CJK takes longer to compile than a table of hits takes to print.
+    # The pattern for other scripts takes longer to compile than a table of hits takes to print.
     pattern = ASCII_WORD if word.isascii() else WORD
     return re.fullmatch(pattern, word) is not None and word not in stop_words()
 

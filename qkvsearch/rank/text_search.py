@@ -12,18 +12,22 @@ from qkvsearch._utils.query_lock import pause
 from qkvsearch.errors import QkvError, suggest
 from qkvsearch.heads.beginning_head import BEGINNING
 from qkvsearch.heads.bm25 import inverse_document_frequency
+from qkvsearch.heads.code_head import CODE
 from qkvsearch.heads.dense_head import SEMANTIC
+from qkvsearch.heads.first_head import FirstHead
 from qkvsearch.heads.item_texts import ItemTexts
 from qkvsearch.heads.late_interaction import DEPTH
 from qkvsearch.heads.lexical_head import LEXICAL
+from qkvsearch.heads.number_head import NUMBERS
 from qkvsearch.heads.query_vectors import QueryVectors
 from qkvsearch.heads.search_head import Asked, SearchHead, TextHead
 from qkvsearch.heads.search_heads import HEADS
 from qkvsearch.heads.stored_models import StoredModels
 from qkvsearch.heads.taste_head import TASTE
 from qkvsearch.heads.token_head import TOKENS
-from qkvsearch.rank.answerable import NEAREST, NOTHING, answerable, grades, judging_head, matches
+from qkvsearch.rank.answerable import NEAREST, NOTHING, answerable, judging_head, matches
 from qkvsearch.rank.expansion import Lexicon
+from qkvsearch.rank.grades import WEAK, grades
 from qkvsearch.rank.listing import column_key
 from qkvsearch.rank.query import Query, QueryReader
 from qkvsearch.rank.query_notes import query_notes
@@ -49,6 +53,14 @@ BY_POPULARITY = "An empty query: the most popular items come first."
 BY_ID = "An empty query: items are in the order of their ids."
 
 
+class Preferred(NamedTuple):
+    """Items that a head brings to the top."""
+
+    head: FirstHead
+    # bool (n_items,).
+    items: np.ndarray
+
+
 class FirstPass(NamedTuple):
     """The heads that know a query, and their weights, both by the names of the heads."""
 
@@ -56,20 +68,20 @@ class FirstPass(NamedTuple):
     weights: dict[str, float]
 
     def fused(
-        self, allowed: Filter, beginning: np.ndarray | None
+        self, allowed: Filter, preferred: Sequence[Preferred]
     ) -> tuple[Mapping[str, Scores], Scores]:
-        """Return the scores of each head, and of all heads together.
-
-        beginning: bool (n_items,), the items that begin as typed; None where nobody is typing.
-        """
+        """Return the scores of each head, and of all heads together."""
 
         def fuse_all(scores: Mapping[str, Scores]) -> Scores:
             fused = fuse(list(scores.values()), [self.weights[name] for name in scores])
-            return fused if beginning is None else BEGINNING.add(fused, beginning)
+            for head, items in preferred:
+                fused = head.add(fused, items)
+            return fused
 
         # The second pass compares so many hits, whatever is asked for.
         allowed = replace(allowed, k=max(allowed.k, DEPTH))
-        return fuse_candidates(self.scores, fuse_all, allowed, beginning)
+        first = preferred[-1].items if preferred else None
+        return fuse_candidates(self.scores, fuse_all, allowed, first)
 
 
 class TextSearch:
@@ -78,7 +90,7 @@ class TextSearch:
     def __init__(self, models: StoredModels, catalog: StoredCatalog) -> None:
         self.models, self.catalog = models, catalog
         self.item_texts = ItemTexts(models, catalog)
-        self.reader = QueryReader(models, catalog, Lexicon(models))
+        self.reader = QueryReader(models, catalog, Lexicon(models, self.item_texts))
 
     def vectors(self, query: Query) -> QueryVectors:
         """Return the embeddings of a query."""
@@ -123,11 +135,13 @@ class TextSearch:
             self._add_taste(first_pass, preferences)
         if not first_pass.scores:
             return None if query.has_text else self._by_conditions(query)
-        beginning = BEGINNING.items(self.models, query.typed.text) if is_typing else None
-        by_head, fused = first_pass.fused(allowed, beginning)
+        preferred = self._preferred(asked, query, requested, is_typing)
+        by_head, fused = first_pass.fused(allowed, preferred)
 
         # A user's taste is no answer: only the heads of the text tell whether there is one.
         of_text = {head.name: by_head.get(head.name) for head in text_heads}
+        if heads is None:
+            of_text |= self._judging_alone(asked)
         is_answered = self._is_answered(query, of_text)
         if not is_answered and not anyway:
             nothing = np.zeros(len(fused.scores), dtype=bool)
@@ -227,6 +241,18 @@ class TextSearch:
                 first_pass.weights[head.name] = certain
         return first_pass
 
+    def _preferred(
+        self, asked: Asked, query: Query, requested: Sequence[SearchHead], is_typing: bool
+    ) -> list[Preferred]:
+        """Return the items that come first, those of the strictest reason last."""
+        found: dict[FirstHead, np.ndarray | None] = {}
+        if is_typing:
+            found[BEGINNING] = BEGINNING.items(self.models, query.typed.text)
+        if LEXICAL in requested:
+            found[NUMBERS] = NUMBERS.items(asked, is_typing)
+            found[CODE] = CODE.items(asked)
+        return [Preferred(head, items) for head, items in found.items() if items is not None]
+
     def _add_taste(
         self, first_pass: FirstPass, preferences: Callable[[], Scores | None] | None
     ) -> None:
@@ -254,8 +280,25 @@ class TextSearch:
         """Return whether the catalog answers the query. heads: None for one that knows no word."""
         if query.understood.stop_words_mask is not None:
             return not query.is_too_common
-        has_code = bool(query.lookup.codes.tokens)
-        return answerable(self.models, query.lookup.words, heads, has_code).answers
+        asked = query.lookup
+        has_code = bool(asked.codes.tokens)
+        return answerable(self.models, asked.words, heads, has_code, asked.tokens).answers
+
+    def _judging_alone(self, asked: Asked) -> dict[str, Scores | None]:
+        """Return the scores of the dense heads where none of them has a weight.
+
+        They rank nothing in a small catalog, but tell whether it answers a query better than words
+        alone do.
+        """
+        weights = self.models.head_weights
+        if not self.item_texts.columns or any(weights[name] for name in self.models.dense_heads):
+            return {}
+        of_heads: dict[str, Scores | None] = {}
+        for head in HEADS:
+            if isinstance(head, TextHead) and head.name in self.models.dense_heads:
+                scores = head.scores(asked)
+                of_heads[head.name] = None if scores is None else score_candidates(scores)
+        return of_heads
 
     def _graded(self, heads: Mapping[str, Scores | None]) -> dict[str, Scores]:
         """Return the scores by which hits are graded: of the heads that the build calibrated.
@@ -313,11 +356,19 @@ class TextSearch:
         return is_match
 
     def with_match(self, ranking: Ranking, query: Query) -> Ranking:
-        """Return each hit with its `match`: strong, good or weak; None for conditions alone."""
+        """Return each hit with its `match`: strong, good or weak; None for conditions alone.
+
+        All hits are weak where the catalog does not answer the query.
+        """
         graded: Sequence[str | None] = [None] * len(ranking)
-        if len(ranking) and ranking.head is not None and ranking.head.raw:
+        if ranking.head is not None and NEAREST in ranking.head.notes:
+            graded = [WEAK] * len(ranking)
+        elif len(ranking) and ranking.head is not None and ranking.head.raw:
             codes = query.lookup.codes.head(self.catalog)
-            graded = grades(self.models, query.lookup, ranking.head, ranking.positions, codes)
+            tokens = self.models.analyzer.tokens(query.understood.text)
+            graded = grades(
+                self.models, query.lookup, tokens, ranking.head, ranking.positions, codes
+            )
         return ranking.annotated(match=graded)
 
     def with_snippets(self, ranking: Ranking, query: Query) -> Ranking:

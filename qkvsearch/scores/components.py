@@ -16,6 +16,8 @@ from qkvsearch._utils.caching import cached_property
 
 # The parts of a score that are listed one by one. All others are one more part.
 MAX_LISTED = 20
+# Numbers that differ by a smaller share differ by rounding alone.
+ROUNDING = 1e-5
 # The names of that part: of its head, and of its piece of the query.
 ALL_HEADS, OTHERS = "all", "others"
 
@@ -126,6 +128,30 @@ class Components:
     def scaled(self, factor: float) -> Components:
         """Return each part times a factor."""
         return replace(self, values=self.values * factor)
+
+    def with_constant(self, head: str, value: float) -> Components:
+        """Return the parts and a constant of a head, which has neither query nor key. It is added
+        to the one that the head has already; both are left out if they cancel each other out.
+
+        >>> parts = Components.of([ScoreComponent("h", "sea", "sea", 2.0)]).with_constant("h", 3.0)
+        >>> [part.value for part in parts.with_constant("h", -1.0)]
+        [2.0, 2.0]
+        >>> [part.value for part in parts.with_constant("h", -3.0)]
+        [2.0]
+        """
+        is_constant = np.array(
+            [
+                source == (head, None, None) and key is None
+                for source, key in zip(self.sources, self.first_keys, strict=True)
+            ],
+            dtype=bool,
+        )
+        own = float(self.sums[is_constant].sum())
+        parts = self.only(~is_constant) if is_constant.any() else self
+        if own and abs(own + value) <= ROUNDING * abs(own):
+            return parts
+        constant = ScoreComponent(head, None, None, own + value)
+        return Components.joined([parts, Components.of([constant])])
 
     def renamed(self, rename: Callable[[Source], Source]) -> Components:
         """Return the same parts with other sources."""

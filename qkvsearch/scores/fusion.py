@@ -87,7 +87,8 @@ def fuse(heads: Sequence[Scores], weights: Sequence[float]) -> Scores:
     Heads measure in units of their own (BM25 is open-ended, a cosine is not), so each is
     standardized over all items before the sum (Lee 1997, "Analyses of multiple evidence
     combination", on score normalization). Weights, of which one at least is positive, are scaled to
-    sum to 1. In the parts the mean appears as a constant of its own, with neither query nor key.
+    sum to 1. In the parts the mean appears as a constant of its own, with neither query nor key;
+    where the head's own parts have such a constant, as a sum with it.
     """
     total_weight = float(np.sum(np.asarray(weights, dtype=np.float64)))
     scaled = [
@@ -194,8 +195,7 @@ def _standardize(head: Scores, share: float) -> Scores:
     factor = share / deviation if deviation else 0.0
 
     def parts(position: int) -> Components:
-        constant = Components.of([ScoreComponent(head.name, None, None, -mean * factor)])
-        return Components.joined([head.parts(position).scaled(factor), constant])
+        return head.parts(position).scaled(factor).with_constant(head.name, -mean * factor)
 
     scores = head.scores - np.float32(mean)
     scores *= np.float32(factor)

@@ -14,8 +14,9 @@ from qkvsearch.store.catalog.file import CATALOG
 from qkvsearch.store.catalog.segment import SegmentCatalog
 from qkvsearch.store.checksums import check_file, checksum_of, compare, read_checksummed
 
-# A workspace of another format is refused.
-FORMAT_VERSION = 11
+# A workspace of another format is refused. The number rises when the files of a build change, or
+# the terms of its texts: a query would be looked up by other terms than those that are stored.
+FORMAT_VERSION = 12
 MANIFEST = "manifest.json"
 BUILDS_FOLDER = "builds"
 # The names of builds: a workspace may share its folder with other files.

@@ -7,12 +7,13 @@ import unicodedata
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
 from qkvsearch._utils.caching import cached_property
-from qkvsearch._utils.folding import ACCENTS, fold
+from qkvsearch._utils.folding import IS_UNSEEN, fold, lower
 from qkvsearch._utils.forks import fork_lock
+from qkvsearch._utils.scripts import is_doubled_e
 from qkvsearch._utils.validation import require
 from qkvsearch.text.languages import (
     ELIDED_IN_ENGLISH,
@@ -25,28 +26,134 @@ from qkvsearch.text.languages import (
 # --- what is a word ---
 
 # Han, kana and Hangul are written without spaces between words (or, for Korean, with endings
-# attached), so pairs of neighbouring characters stand in for words.
-CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003134f"
-# The vowel signs of Hebrew, Arabic, the scripts of India, and Thai are marks, not letters, and
+# attached), so pairs of neighbouring characters stand in for words. The sign that repeats a
+# character (人々) and the Chinese zero (二〇二〇) are characters as well.
+CJK = (
+    "\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
+    "\U00020000-\U0003134f"
+)
+# Thai, Lao, Burmese and Khmer, too. Their letters are taken together with their vowels.
+SOUTHEAST_ASIAN = (
+    "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ebd\u0ec0-\u0ece\u0edc-\u0edf"
+    "\u1000-\u103f\u1050-\u108f\u109a-\u109d\u1780-\u17d3\u17d7\u17dc\u17dd"
+)
+UNSPACED = CJK + SOUTHEAST_ASIAN
+# The vowel signs of Hebrew, Arabic, Tibetan and the scripts of India are marks, not letters, and
 # belong to the word.
 MARKS = (
     "\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670"
-    "\u0900-\u0963\u0966-\u0dff\u0e31-\u0e3a\u0e47-\u0e4e"
+    "\u0900-\u0963\u0966-\u0dff\u0f18\u0f19\u0f35\u0f37\u0f39\u0f3e\u0f3f\u0f71-\u0fbc"
 )
-LETTER, ASCII_LETTER = rf"(?:(?![{CJK}_])[\w{MARKS}])", r"[^\W_]"
-RUN = r"{cjk}{letter}++(?:'{letter}++)*"
-# What looks like code is one word with its signs: C++ and C#; AC/DC, R&B, 24/7, of short sides;
-# 3.5mm, v2.0; .NET. A full stop after a word, or before a space, belongs to no word.
-CODE = (
-    r"(?:"
-    r"(?:\+\++|#)(?!{letter})"
-    r"|(?=[/&])(?<!{latin}{{5}})(?:[/&]{letter}{{1,4}}+){{1,3}}+(?![/&]?{letter}|\+\+|#)"
-    r"|(?=\.)(?<=\d)(?:\.\d++){{1,7}}+[^\W\d_]{{0,4}}+(?!{letter})"
-    r")?"
-    r"|(?<![\w.])\.[^\W\d_]{letter}*+"
+LETTER, ASCII_LETTER = rf"(?:(?![{UNSPACED}_])[\w{MARKS}])", r"[^\W_]"
+# A letter that is no digit.
+ALPHA, ASCII_ALPHA = rf"(?:(?![{UNSPACED}_\d])[\w{MARKS}])", r"[^\W\d_]"
+
+# The expressions below are in verbose form. `_pattern` fills {letter} and the like in; {3} is a
+# number of times, and a + behind another quantifier gives nothing back.
+WORD = r"{letter}++(?:'{letter}++)*"
+UNSPACED_RUN = f"[{UNSPACED}]+"
+# E.T. and U.S.A. are one word.
+INITIALS = r"(?<![\w.']){alpha}(?:\.{alpha})++(?!{letter})\.?"
+# What looks like code is one word with its signs. A full stop after a word, or before a space,
+# belongs to no word.
+SIGNS = r"""
+    (?:
+        (?:\+\++|\#)(?!{letter})         # C++ and C#
+    |
+        (?=[/&])(?<!{latin}{5})          # AC/DC, R&B, 24/7: the sides are short
+        (?:[/&]{letter}{1,4}+){1,3}+
+        (?![/&]?{letter}|\+\+|\#)
+    |
+        (?=\.)(?<=\d)                    # 1.2.3 and 1.2.3rc
+        (?:\.\d++){1,7}+{alpha}{0,4}+
+        (?!{letter})
+    )?
+"""
+# .NET
+WITH_FIRST_STOP = r"(?<![\w.])\.{alpha}{letter}*+"
+
+# A number, but no part of 1.2.3 or of 1,2,3.
+NUMERAL = r"""
+    (?:
+        (?<!\d[.,'])
+        (?:
+            [1-9]\d{0,2}
+            (?:
+                (?:,\d{3})++(?:\.\d++)?+   # 1,000 and 1,299.50
+            |
+                (?:\.\d{3})++(?:,\d\d?+)?+ # 1.000 and 1.299,50
+            |
+                (?:'\d{3})++               # 1'000
+            |
+                (?:[ ]000)++               # 1 000, while 1 200 may be two numbers
+            )
+        |
+            \d++(?:\.\d++|,\d\d?+)        # 2.5 and 2,5
+        |
+            (?<![\w.])\.\d++             # .5
+        )
+        (?![.,']?\d)
+    |
+        \d++(?![.,']?\d)
+    )
+"""
+# Where a number with its letters ends. In 4x20mm a further number follows the x.
+END = r"(?:(?=x\d)|(?!['./&]?{letter}|\+\+|\#))"
+# The m of 25m, and the cm² of 25cm². Ordinals and decades are words of their own: 19th, 90s.
+GLUED_UNIT = r"(?!(?:st|nd|rd|th|s)(?!{letter})){alpha}{1,12}+[23]?+{end}"
+# The m of 25 m and 25-m. The x of 4 x 20 is none.
+SPACED_UNIT = r"[ -](?!x[ ]?\d){alpha}{1,3}+[23]?+{end}"
+# The B of B6 and B-6, and of B 6 where that is no 6 mm. The x of x2 is none.
+BEFORE_NUMERAL = r"""
+    (?!x[ -]?\d)
+    (?:
+        {alpha}{1,12}+-?+
+    |
+        {alpha}{1,3}+[ ](?={numeral}(?!{spaced_unit}))
+    )
+"""
+# A number and the letters beside it are one run: all that touch it, and up to three with a blank or
+# a hyphen between.
+MEASURE = r"""
+    {numeral}
+    (?:
+        (?=x\d)                  # the 4 of 4x20
+    |
+        {alpha}(?=\d)            # the 5W of 5W30, but not the m of 25m2
+        (?!(?<=[mм])[23]{end})
+    |
+        {glued_unit}
+    |
+        {spaced_unit}
+    |
+        {end}
+    )
+|
+    (?<=\d)x(?=\d)               # the x of 4x20
+|
+    {before_numeral}{numeral}{end}
+"""
+# What the expressions above are made of. A part comes before those that it has itself.
+PARTS = {
+    "before_numeral": BEFORE_NUMERAL,
+    "glued_unit": GLUED_UNIT,
+    "spaced_unit": SPACED_UNIT,
+    "numeral": NUMERAL,
+    "end": END,
+}
+# The letters that they are about, in texts of ASCII alone and in any text. Words around a sign are
+# short in the scripts that have spaces.
+ASCII_LETTERS = {"letter": ASCII_LETTER, "alpha": ASCII_ALPHA, "latin": ASCII_LETTER}
+ANY_LETTERS = {"letter": LETTER, "alpha": ALPHA, "latin": rf"[^\W{UNSPACED}_]"}
+
+# An emoji is one run, with all that joiners or flags make one of.
+PICTURES = (
+    "\u203c\u2049\u2194-\u2199\u21a9\u21aa\u231a-\u23ff\u25fb-\u25fe\u2600-\u27bf\u2b05-\u2b55"
+    "\u3030\u303d\U0001f000-\U0001f1e5\U0001f200-\U0001faff"
 )
-# Initials are one word: E.T., U.S.A.
-INITIALS = r"(?<![\w.'])[^\W\d_](?:\.[^\W\d_])++(?!{letter})\.?|"
+FLAG, KEY = "[\U0001f1e6-\U0001f1ff]{2}", "[0-9#*]\u20e3"
+ONE_EMOJI = f"(?:{FLAG}|{KEY}|[{PICTURES}][\U000e0020-\U000e007f]*+)"
+EMOJI = f"{ONE_EMOJI}(?:\u200d{ONE_EMOJI})*+"
 
 
 class TextPattern:
@@ -57,11 +164,11 @@ class TextPattern:
     """
 
     def __init__(self, for_ascii: str, for_any: str) -> None:
-        self._ascii, self._source = re.compile(for_ascii), for_any
+        self._ascii, self._source = re.compile(for_ascii, re.VERBOSE), for_any
 
     @cached_property
     def _any(self) -> re.Pattern[str]:
-        return re.compile(self._source)
+        return re.compile(self._source, re.VERBOSE)
 
     def of(self, text: str) -> re.Pattern[str]:
         """Return the compiled expression for a text."""
@@ -83,20 +190,95 @@ class TextPattern:
         return self.of(text).finditer(text)
 
 
-def _pattern(template: str) -> TextPattern:
-    for_ascii = template.format(cjk="", letter=ASCII_LETTER, latin=ASCII_LETTER)
-    latin = rf"[^\W{CJK}_]"
-    return TextPattern(for_ascii, template.format(cjk=f"[{CJK}]+|", letter=LETTER, latin=latin))
+def _pattern(*alternatives: str, in_other_scripts: Sequence[str] = ()) -> TextPattern:
+    """Return the pattern of what is in any of the expressions above.
+
+    in_other_scripts: what is looked for first in texts with other characters than those of ASCII.
+    """
+    for_ascii = [_filled(each, ASCII_LETTERS) for each in alternatives]
+    for_any = [*in_other_scripts, *(_filled(each, ANY_LETTERS) for each in alternatives)]
+    return TextPattern("|".join(for_ascii), "|".join(for_any))
 
 
-RUNS, CODED = _pattern(RUN), _pattern(INITIALS + RUN + CODE)
-_CJK = TextPattern("(?!)", f"[{CJK}]")
-IS_CJK, HAS_CJK = _CJK.match, _CJK.search
+def _filled(expression: str, letters: dict[str, str]) -> str:
+    """Return an expression with all that it consists of."""
+    for name, part in (PARTS | letters).items():
+        expression = expression.replace(f"{{{name}}}", part)
+    return expression
+
+
+class _CodedPattern(TextPattern):
+    """The runs of a text. Most texts have no digit, and looking for numbers takes a while."""
+
+    def __init__(self) -> None:
+        others = [EMOJI, UNSPACED_RUN]
+        words = [WORD + SIGNS, WITH_FIRST_STOP]
+        self._numbered = _pattern(INITIALS, MEASURE, *words, in_other_scripts=others)
+        self._without_numbers = _pattern(INITIALS, *words, in_other_scripts=others)
+
+    def of(self, text: str) -> re.Pattern[str]:
+        return (self._numbered if DIGIT(text) else self._without_numbers).of(text)
+
+
+RUNS, CODED = _pattern(WORD, in_other_scripts=[UNSPACED_RUN]), _CodedPattern()
+MEASURES = _pattern(MEASURE)
+HAS_CJK = TextPattern("(?!)", f"[{CJK}]").search
+_UNSPACED = TextPattern("(?!)", f"[{UNSPACED}]")
+IS_UNSPACED, HAS_UNSPACED = _UNSPACED.match, _UNSPACED.search
+# A word in a script with spaces, with the signs of its vowels.
+IS_SPACED_WORD = TextPattern("[a-zA-Z]+", rf"(?:(?![{UNSPACED}\d_])[\w{MARKS}])+").fullmatch
+
+# A letter of Thai and the like with its vowels: before it, above and below it, and behind it. A
+# stacked consonant of Burmese or Khmer is a sign of the one above.
+_SIGNS = (
+    "\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ece"
+    "\u102b-\u103e\u1056-\u1059\u105e-\u1060\u1062-\u1064\u1067-\u106d\u1071-\u1074"
+    "\u1082-\u108d\u108f\u109a-\u109d\u17b4-\u17d3\u17dd"
+)
+_UNIT = TextPattern(
+    ".",
+    rf"[\u0e40-\u0e44\u0ec0-\u0ec4]?.(?:[\u1039\u17d2].|[{_SIGNS}])*"
+    r"[\u0e30\u0e32\u0e45\u0eb0\u0eb2]?",
+)
+_HAS_SOUTHEAST_ASIAN = TextPattern("(?!)", f"[{SOUTHEAST_ASIAN}]").search
+
+
+def units(run: str) -> list[str]:
+    """Return the units of a folded run in a script without spaces: characters, or letters of Thai
+    and the like with their vowels.
+
+    >>> units("注意力"), units("กาแฟ")
+    (['注', '意', '力'], ['กา', 'แฟ'])
+    """
+    return _UNIT.findall(run) if _HAS_SOUTHEAST_ASIAN(run) else list(run)
+
+
+def is_unit(term: str) -> bool:
+    """Return whether a term is a single unit, which stands for all pairs that have it."""
+    return HAS_UNSPACED(term) is not None and len(units(term)) == 1
 
 
 # --- tokens and terms ---
 
+# Whether a term says what a text is about.
+has_topic = re.compile(
+    r"""
+    (?![\d.]+\u20e3?$)    # no number, such as 2.5, and not the emoji of one
+    .*\w                  # no other emoji, and no sign
+    """,
+    re.VERBOSE,
+).match
 NUMBER = re.compile(r"\d+(?:\.\d+)*").fullmatch
+# A number as it is typed in a run, with the letters before or behind it.
+NUMBER_IN_RUN = re.compile(r"(?P<before>\D*?)(?P<number>\.?\d(?:[\d.,' ]*\d)?)(?P<behind>\D.*)?")
+DIGIT = re.compile(r"\d").search
+ZERO_DECIMALS = re.compile(r"\.0+$")
+# The part of a number with signs between its thousands: of 1.299,50, but not of 3.14159.
+IN_THOUSANDS = re.compile(r"[1-9]\d{0,2}(?P<sign>[.,' ])\d{3}(?:(?P=sign)\d{3})*(?!\d)")
+# The article in Arabic, with "and" or a preposition before it, as Lucene's `ArabicStemmer` removes
+# it. Snowball's stemmer leaves it on short words, and takes the first letter of other words for a
+# preposition. "God" is not the article and "to him".
+ARABIC_ARTICLE = re.compile(r"(?!\w?الله$)(?:ال(?=\w\w)|(?:[وبكف]ال|لل)(?=\w{3}))").match
 MAX_TERM = 32
 # The vowels and finals of Korean syllables that are written letter by letter.
 JAMO = re.compile("[\u1160-\u11ff]")
@@ -110,9 +292,10 @@ Span = tuple[int, int]
 class Token(NamedTuple):
     """A folded word and its term.
 
-    variants: further terms under which a text with this word is indexed. subtokens: the bare words
-    of a word that looks like code, such as "ac/dc"; they replace it in a query if no text has the
-    whole (see `resolve_code`).
+    variants: further terms under which a text with this word is indexed; of a number, the number
+    with the letters beside it, such as "25m". subtokens: the bare words of a word that looks like
+    code, such as "ac/dc"; they replace it in a query if no text has the whole (see `resolve_code`).
+    topic: the term that encoders learn in place of `term`: of the letters in MP3, "mp3".
     """
 
     text: str
@@ -120,6 +303,7 @@ class Token(NamedTuple):
     is_stop_word: bool = False
     variants: tuple[str, ...] = ()
     subtokens: tuple[Token, ...] = ()
+    topic: str = ""
 
 
 @dataclass(frozen=True)
@@ -128,26 +312,39 @@ class Analyzer:
 
     Words are runs of Unicode letters in lower case without accents. The language determines the
     stop words, the elided articles that are removed ("l'amour") and the stemmer (Snowball; for
-    English Porter 1980, revised). Chinese, Japanese and Korean text becomes pairs of characters.
-    Words that look like code, such as C++, AC/DC, 3.5mm or .NET, stay whole; E.T. is the word "et".
-    An unknown language has neither stop words nor stems.
+    English Porter 1980, revised). Text in a script without spaces, and Korean, becomes pairs of
+    its `units`. A number and the letters that it touches are two words, so that 25m, 25 m and 25-m
+    are the same. Words that look like code, such as C++, AC/DC or .NET, stay whole; E.T. is the
+    word "et". An emoji is a word. An unknown language has neither stop words nor stems.
 
     >>> Analyzer().terms("The Cafés of Montréal aren't running 注意力")
     ['cafe', 'montreal', 'run', '注意', '意力']
     >>> Analyzer("german").terms("Die Häuser des Glücks in C++")
     ['haus', 'gluck', 'c++']
+    >>> [token.text for token in Analyzer().tokens("2,5m, 1,000 pcs")]
+    ['2.5', 'm', '1000', 'pcs']
     """
 
     language: str = ENGLISH
 
     def tokens(self, text: str) -> list[Token]:
-        """Return all words in order. A single CJK character is a word; a longer run is pairs.
+        """Return all words in order. A single unit of a script without spaces is a word; a longer
+        run is pairs.
+
         Raises `DataError` for what is no text, as all methods do.
         """
         _check_text(text)
-        if len(text) > MAX_CACHED_TEXT or (not text.isascii() and HAS_CJK(text)):
+        if len(text) > MAX_CACHED_TEXT or (not text.isascii() and HAS_UNSPACED(text)):
             return list(_recent_tokens(text, self.language))
         return list(_cached_tokens(text, self.language))
+
+    def term(self, word: str) -> str:
+        """Return the term of a folded word in a script with spaces.
+
+        >>> Analyzer().term("whiteboards")
+        'whiteboard'
+        """
+        return _word(word, self.language).term
 
     def query_tokens(self, text: str) -> list[Token]:
         """Return the words of a query without stop words, unless it has no others.
@@ -155,11 +352,13 @@ class Analyzer:
         >>> [token.term for token in Analyzer().query_tokens("It")]
         ['it']
         """
-        return _drop_stop_words(self.tokens(text))
+        return without_stop_words(self.tokens(text))
 
     def meaningful_tokens(self, text: str) -> list[Token]:
-        """Return `query_tokens` without numbers, which would outweigh the topic of a title."""
-        return [token for token in self.query_tokens(text) if not NUMBER(token.term)]
+        """Return `query_tokens` without numbers, which would outweigh the topic of a title, and
+        without emoji.
+        """
+        return with_topics(self.query_tokens(text))
 
     def terms(self, text: str) -> list[str]:
         """Return the terms of `meaningful_tokens`."""
@@ -168,19 +367,21 @@ class Analyzer:
     def key_terms(self, text: str) -> list[str]:
         """Return the terms under which a text is indexed.
 
-        They include stop words (for the film "It"), single CJK characters (for the query "猫"), the
-        bare words of code, and stems of words typed without accents, where these differ.
+        They include stop words (for the film "It"), single units (for the query "猫"), the bare
+        words of code, numbers with the letters beside them, and stems of words typed without
+        accents or apostrophes, where these differ.
 
-        >>> Analyzer().key_terms("C++, AC/DC")
-        ['c++', 'c', 'ac/dc', 'ac', 'dc']
+        >>> Analyzer().key_terms("C++, AC/DC, 25 m")
+        ['c++', 'c', 'ac/dc', 'ac', 'dc', '25', '25m', 'm']
         """
         terms: list[str] = []
         for token in self.tokens(text):
             terms.append(token.term)
             terms += token.variants
         if not text.isascii():
-            for run in re.findall(f"[{CJK}]{{2,}}", fold(text)):
-                terms += run  # each character of it
+            for run in re.findall(f"[{UNSPACED}]{{2,}}", fold(text)):
+                of_run = units(run)
+                terms += of_run if len(of_run) > 1 else []
         return terms
 
     def spans(self, text: str, terms: Container[str]) -> list[Span]:
@@ -200,8 +401,11 @@ class Analyzer:
         """
         _check_text(text)
         if text.isascii():  # folding keeps the position of each character
-            runs = CODED.finditer(text.lower())
-            return [(run.start() + _elided(run[0], self.language), run.end()) for run in runs]
+            return [
+                (run.start() + start, run.start() + end)
+                for run in CODED.finditer(fold(text))
+                for start, end, _ in _split(run[0], self.language)
+            ]
         return [span for span, _ in self._located(text)]
 
     def _located(self, text: str, all_keys: bool = False) -> Iterator[tuple[Span, str]]:
@@ -221,9 +425,19 @@ def _check_text(text: Any) -> None:
         require(False, "text", text, "a text")
 
 
-def _drop_stop_words(tokens: Sequence[Token]) -> list[Token]:
+def without_stop_words(tokens: Sequence[Token]) -> list[Token]:
     """Return the tokens that are no stop words, or all if there are no others."""
     return [token for token in tokens if not token.is_stop_word] or list(tokens)
+
+
+def with_topics(tokens: Iterable[Token]) -> list[Token]:
+    """Return the tokens that encoders learn: neither numbers nor emoji, and MP3 as one word.
+
+    >>> [token.term for token in with_topics(Analyzer().tokens("MP3 in 25 m, 500 GB"))]
+    ['mp3', 'in', '25m', 'gb']
+    """
+    topics = [token._replace(term=token.topic) if token.topic else token for token in tokens]
+    return [token for token in topics if has_topic(token.term)]
 
 
 def resolve_code(tokens: Iterable[Token], is_known: Callable[[str], bool]) -> list[Token]:
@@ -240,7 +454,7 @@ def resolve_code(tokens: Iterable[Token], is_known: Callable[[str], bool]) -> li
         if not token.subtokens:
             resolved.append(token)
             continue
-        bare = [word for word in _drop_stop_words(token.subtokens) if len(word.text) > 1]
+        bare = [word for word in without_stop_words(token.subtokens) if len(word.text) > 1]
         resolved += bare if bare and not is_known(token.term) else [token]
     return resolved
 
@@ -257,22 +471,82 @@ def words(text: str) -> list[str]:
 def _tokenize(text: str, language: str) -> tuple[Token, ...]:
     tokens: list[Token] = []
     for run in CODED.findall(normalizer(language)(text)):
-        if not run.isascii() and IS_CJK(run):
+        if not run.isascii() and IS_UNSPACED(run):
             tokens += [Token(pair, pair) for pair in _pairs(run)]
+        elif DIGIT(run):
+            tokens += [token for _, _, token in _measure(run, language)]
         else:
             tokens.append(_word(run, language))
     return tuple(tokens)
 
 
-def _split(run: str, language: str) -> list[tuple[int, int, Token]]:
+def _split(run: str, language: str) -> Sequence[tuple[int, int, Token]]:
     """Return the tokens of a run of letters, with start and end in it."""
-    if IS_CJK(run):
-        return [(i, i + len(pair), Token(pair, pair)) for i, pair in enumerate(_pairs(run))]
+    if IS_UNSPACED(run):
+        starts = list(accumulate(map(len, units(run)), initial=0))
+        pairs = _pairs(run)
+        begins = zip(starts, pairs, strict=False)
+        return [(start, start + len(pair), Token(pair, pair)) for start, pair in begins]
+    if DIGIT(run):
+        return _measure(run, language)
     return [(_elided(run, language), len(run), _word(run, language))]
 
 
+@lru_cache(maxsize=1 << 15)
+def _measure(run: str, language: str) -> Sequence[tuple[int, int, Token]]:
+    """Return the tokens of a run with a digit, with start and end in it: a number and the letters
+    before or behind it, or else one word.
+
+    The number is indexed with these letters as well, but for a stop word: "in 1999" is no measure.
+
+    >>> [token[:2] + token.variants for _, _, token in _measure("2,5 m", "english")]
+    [('2.5', '2.5', '2.5m'), ('m', 'm')]
+    """
+    parts = NUMBER_IN_RUN.fullmatch(run) if MEASURES.fullmatch(run) else None
+    if parts is None:
+        return [(_elided(run, language), len(run), _word(run, language))]
+    start, end = parts.span("number")
+    number = _plain_number(parts["number"])
+    before, behind = parts["before"].rstrip(" -"), (parts["behind"] or "").lstrip(" -")
+    letters = before or behind
+    if not letters:
+        return [(start, end, Token(number, number[:MAX_TERM]))]
+    word = _word(letters, language)
+    # In 5a the letter is no article.
+    is_stop_word = word.is_stop_word and " " in run
+    wholes = () if is_stop_word else (f"{before}{number}{behind}"[:MAX_TERM],)
+    token = Token(number, number[:MAX_TERM], variants=wholes)
+    place = (0, len(before)) if before else (len(run) - len(behind), len(run))
+    # One letter, or a word such as the inches of 11in, means nothing without the number, and MP3
+    # is a name.
+    is_one_name = len(letters) == 1 or word.is_stop_word or run[:start] == before != ""
+    topic = wholes[0] if is_one_name and wholes else ""
+    letters_token = word._replace(is_stop_word=is_stop_word, topic=topic)
+    both = [(start, end, token), (*place, letters_token)]
+    return sorted(both, key=lambda part: part[0])
+
+
+def _plain_number(typed: str) -> str:
+    """Return a number without signs between thousands, with a decimal point and digits before it.
+
+    Three digits behind a comma or a point are thousands, except behind a zero.
+
+    >>> [_plain_number(typed) for typed in ("1,000", "1.000", "1 000", "2,5", "1.299,50", "0.125")]
+    ['1000', '1000', '1000', '2.5', '1299.50', '0.125']
+    >>> [_plain_number(typed) for typed in ("2.0", "3.10", "3.14159", ".5")]
+    ['2', '3.10', '3.14159', '0.5']
+    """
+    thousands = IN_THOUSANDS.match(typed)
+    end = thousands.end() if thousands else 0
+    whole = re.sub(r"\D", "", typed[:end])
+    plain = whole + typed[end:].replace(",", ".")
+    if plain.startswith("."):
+        plain = f"0{plain}"
+    return ZERO_DECIMALS.sub("", plain)
+
+
 def _pairs(run: str) -> list[str]:
-    return [run[i : i + 2] for i in range(len(run) - 1)] or [run]
+    return list(map("".join, pairwise(units(run)))) or [run]
 
 
 def _merged(spans: list[Span]) -> list[Span]:
@@ -286,18 +560,6 @@ def _merged(spans: list[Span]) -> list[Span]:
     return merged
 
 
-def lower(text: str) -> str:
-    """Do the same as `fold`, but keep the accents that are part of a letter, for stemmers.
-
-    >>> lower("Informações")
-    'informações'
-    """
-    if text.isascii():
-        return text.lower()
-    plain = unicodedata.normalize("NFKD", text.replace("’", "'")).casefold()
-    return unicodedata.normalize("NFC", ACCENTS.sub("", unicodedata.normalize("NFKC", plain)))
-
-
 def normalizer(language: str) -> Callable[[str], str]:
     """Return `fold` or `lower`; the English stemmer needs no accents."""
     return fold if language == ENGLISH else lower
@@ -307,8 +569,10 @@ def _fold_with_spans(text: str, normalize: Callable[[str], str]) -> tuple[str, l
     """Normalize a text, and return for each resulting character its span in the original."""
     if text.isascii():
         return normalize(text), [(i, i + 1) for i in range(len(text))]
-    # Only the marks and vowels that follow a character can change how it is folded.
-    starts = [i for i, char in enumerate(text) if not (i and _joins(char))]
+    # Only the marks, vowels and joiners that follow a character can change how it is folded.
+    starts = [
+        i for i, char in enumerate(text) if not (i and (_joins(char) or is_doubled_e(text, i)))
+    ]
     folded: list[str] = []
     spans: list[Span] = []
     for start, end in pairwise([*starts, len(text)]):
@@ -322,7 +586,8 @@ def _fold_with_spans(text: str, normalize: Callable[[str], str]) -> tuple[str, l
 def _joins(char: str) -> bool:
     """Return whether a character may combine with those before it."""
     first = unicodedata.normalize("NFKD", char)[0]
-    return unicodedata.category(first)[0] == "M" or JAMO.match(first) is not None
+    is_mark = unicodedata.category(first)[0] == "M" or JAMO.match(first) is not None
+    return is_mark or IS_UNSEEN(char) is not None
 
 
 # A build analyzes each text several times.
@@ -334,7 +599,7 @@ _recent_tokens = lru_cache(maxsize=64)(_tokenize)
 # Words repeat across texts.
 @lru_cache(maxsize=1 << 17)
 def _word(run: str, language: str) -> Token:
-    """Return the token of a run that is not CJK, without an elided article."""
+    """Return the token of a run in a script with spaces, without an elided article."""
     if run.isascii() and run.isalpha() and run.islower():  # the common case: nothing to fold
         return Token(run, _term(run, language), run in _folded_stop_words(language))
     word = run[_elided(run, language) :]
@@ -344,11 +609,18 @@ def _word(run: str, language: str) -> Token:
     if RUNS.fullmatch(word):
         term = _term(word, language)
         unaccented = term if text == word else _term(text, language)
-        variants = () if unaccented == term else (unaccented,)
-        return Token(text, term, text in _folded_stop_words(language), variants)
+        # O'Neill is also typed as oneill, and L'Oréal, of which "l'" is elided, as loreal.
+        joined = fold(run).replace("'", "")
+        variants = dict.fromkeys(
+            [unaccented, _term(joined, language)] if "'" in run else [unaccented]
+        )
+        variants.pop(term, None)
+        return Token(text, term, text in _folded_stop_words(language), tuple(variants))
     subtokens: list[Token] = []
     for bare in RUNS.findall(word):
         subtokens += [token for _, _, token in _split(bare, language)]
+    if not subtokens:
+        return Token(text, text[:MAX_TERM])  # an emoji
     code_variants: list[str] = []
     for token in subtokens:
         code_variants += [token.term, *token.variants]
@@ -368,7 +640,14 @@ def _initials(text: str, language: str) -> Token:
 
 
 def _elided(run: str, language: str) -> int:
-    """Return how many characters of a word are an elided article before an apostrophe."""
+    """Return how many characters of a word are an article: elided before an apostrophe, or written
+    with an Arabic word, alone or behind "and" or a preposition.
+    """
+    if language == "arabic":
+        article = ARABIC_ARTICLE(run)
+        if article is None or run in _folded_stop_words(language):
+            return 0
+        return article.end()
     if "'" not in run:
         return 0
     first, _, rest = run.partition("'")
@@ -383,10 +662,13 @@ def _elided(run: str, language: str) -> int:
 
 def _further_keys(word: str, token: Token, language: str) -> Iterator[tuple[int, int, str]]:
     """Yield the `key_terms` of a word besides the token's term, with start and end in the word."""
-    if IS_CJK(word):
-        if len(word) > 1:  # a single character is the token's own term
-            for i, char in enumerate(word):
-                yield i, i + 1, char
+    if IS_UNSPACED(word):
+        of_word = units(word)
+        if len(of_word) > 1:  # a single unit is the token's own term
+            ends = accumulate(map(len, of_word))
+            yield from (
+                (end - len(unit), end, unit) for unit, end in zip(of_word, ends, strict=False)
+            )
     elif not token.subtokens:
         for term in token.variants:
             yield 0, len(word), term
@@ -403,8 +685,11 @@ def _folded_stop_words(language: str) -> frozenset[str]:
 
 
 def _term(word: str, language: str) -> str:
-    # The Arabic stemmer leaves nothing of a word that is all ending.
-    root = stem(word, language) or word
+    root = stem(word, language)
+    # Stemmers leave nothing or one letter of a word that is all ending. In Hindi that would be the
+    # same letter of माँ, "mother", and of में, "in".
+    if len(root) < 2:
+        root = word
     return (root if root.isascii() and root.islower() else fold(root))[:MAX_TERM]
 
 

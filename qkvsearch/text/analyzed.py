@@ -15,7 +15,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from qkvsearch._utils.caching import cached_property
-from qkvsearch.text.analysis import CODED, NUMBER, Analyzer, Token, normalizer, resolve_code
+from qkvsearch.text.analysis import (
+    CODED,
+    Analyzer,
+    Token,
+    has_topic,
+    normalizer,
+    resolve_code,
+    with_topics,
+    without_stop_words,
+)
 from qkvsearch.text.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -78,9 +87,10 @@ class Runs:
 
     @cached_property
     def word_terms(self) -> RunTerms:
-        """The terms of the tokens, without numbers."""
+        """The terms of the tokens, without numbers and emoji."""
         return RunTerms.of(
-            [token.term for token in tokens if not NUMBER(token.term)] for tokens in self.tokens
+            [token.term for token in with_topics(without_stop_words(tokens))]
+            for tokens in self.tokens
         )
 
     @cached_property
@@ -91,7 +101,7 @@ class Runs:
     @cached_property
     def is_stop_word(self) -> np.ndarray:
         """Whether each run is a stop word, bool (n_runs,)."""
-        return np.array([tokens[0].is_stop_word for tokens in self.tokens], bool)
+        return np.array([all(token.is_stop_word for token in run) for run in self.tokens], bool)
 
     def counts_in(self, vocabulary: Vocabulary) -> csr_matrix:
         """Return how often each run has each term of the vocabulary, float32 (n_runs, n_terms).
@@ -108,9 +118,9 @@ class Runs:
         owners = np.repeat(np.arange(n_runs), np.diff(self.word_terms.indptr))
         runs, terms = [owners[rows >= 0]], [rows[rows >= 0]]
         for run, (token, *_) in enumerate(self.tokens):
-            if token.subtokens and not NUMBER(token.term) and vocabulary.row(token.term) < 0:
+            if token.subtokens and has_topic(token.term) and vocabulary.row(token.term) < 0:
                 words = resolve_code([token], lambda term: vocabulary.row(term) >= 0)
-                bare = vocabulary.rows(word.term for word in words if not NUMBER(word.term))
+                bare = vocabulary.rows(word.term for word in words if has_topic(word.term))
                 terms.append(bare[bare >= 0])
                 runs.append(np.full(len(terms[-1]), run))
         owners, indices = np.concatenate(runs), np.concatenate(terms)

@@ -16,7 +16,7 @@ import numpy as np
 
 from qkvsearch.errors import QkvError, install, suggest
 from qkvsearch.text.analysis import Analyzer
-from qkvsearch.text.languages import ENGLISH
+from qkvsearch.text.languages import ENGLISH, english_name
 from qkvsearch.text.text_encoder import TextEncoder
 from qkvsearch.text.vocabulary import Vocabulary
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from qkvsearch.text.analyzed import AnalyzedTexts
 
 Columns = Sequence[Sequence[str]]
+# The code of the language that static and minilm know.
+EN = "en"
 
 
 class FittedEncoder(NamedTuple):
@@ -87,6 +89,7 @@ DENSE_HEADS: Mapping[str, DenseHead] = {
     "contrastive": DenseHead(learn=_learn_contrastive),
     "static": DenseHead(load=_load_static, is_weighted=True, second_pass=0.3),
     "minilm": DenseHead(load=_load_transformer, second_pass=1 / 3),
+    "e5": DenseHead(load=_load_transformer, second_pass=1 / 3),
     "transformer": DenseHead(load=_load_transformer, second_pass=1 / 3),
 }
 LEARNED = tuple(name for name, head in DENSE_HEADS.items() if head.learn is not None)
@@ -96,26 +99,36 @@ SECOND_PASS = {name: head.second_pass for name, head in DENSE_HEADS.items() if h
 # the one of the same name last.
 # Chosen on TED's dev queries and on queries made of catalogs.
 CHOICES: Mapping[str, Mapping[str, float]] = {
-    "corpus": {"lexical": 0.3, "lsa": 0.1, "contrastive": 0.6},
+    "corpus": {"lexical": 0.35, "lsa": 0.1, "contrastive": 0.55},
     "static": {"lexical": 0.15, "lsa": 0.05, "contrastive": 0.3, "static": 0.5},
     "minilm": {"lexical": 0.08, "lsa": 0.02, "contrastive": 0.15, "static": 0.15, "minilm": 0.6},
+    "e5": {"lexical": 0.3, "e5": 0.7},
 }
+# All that read English together, by `benchmarks/defaults/search_defaults.py` on TED's dev queries.
+# What is learned from the catalog adds nothing beside them.
+ALL_ENGLISH = {"lexical": 0.1, "static": 0.04, "e5": 0.29, "minilm": 0.57}
+# Requests of an encoder that depend on what is installed.
+AUTO, BEST = "auto", "best"
+NAMES = (AUTO, BEST, *CHOICES)
 
 
-def prior_weights(choice: str) -> dict[str, float]:
+def prior_weights(choice: str, languages: Sequence[str] = (EN,)) -> dict[str, float]:
     """Return the heads of an encoder choice, a name or a model's folder, with their weights.
 
     The head of a folder is called "transformer". Without the package that contains the static
-    table, the static head is left out. Raises `QkvError` for an unknown choice.
+    table, the static head is left out. languages: the ISO codes of the texts' languages, of which
+    "best" depends. Raises `QkvError` for an unknown choice.
     """
-    if choice in CHOICES:
+    if choice == BEST:
+        weights = _best_weights(languages)
+    elif choice in CHOICES:
         weights = dict(CHOICES[choice])
     elif Path(choice).is_dir():
         weights = dict(CHOICES["minilm"])
         weights["transformer"] = weights.pop("minilm")
     else:
-        close = suggest(choice, ["auto", *CHOICES])
-        names = ", ".join(["auto", *CHOICES])
+        close = suggest(choice, list(NAMES))
+        names = ", ".join(NAMES)
         raise QkvError(f"no encoder {choice!r}{close} (there is {names}, or a model's folder)")
     from qkvsearch.text.pretrained.static import find_package
 
@@ -123,6 +136,29 @@ def prior_weights(choice: str) -> dict[str, float]:
         del weights["static"]
     total = sum(weights.values())
     return {name: weight / total for name, weight in weights.items()}
+
+
+def _best_weights(languages: Sequence[str]) -> dict[str, float]:
+    """Return the weights of all installed encoders that read these languages.
+
+    With other languages than English that is e5 alone: static and minilm have learned nothing of
+    them. Where it is missing, they are better than nothing.
+    """
+    available = installed()
+    if are_english(languages) and "e5" in available:
+        known = {*available, "lexical"}
+        return {name: weight for name, weight in ALL_ENGLISH.items() if name in known}
+    fitting = [*transformers_for(languages), "static"]
+    return dict(CHOICES[next((name for name in fitting if name in available), "corpus")])
+
+
+def are_english(languages: Sequence[str]) -> bool:
+    """Return whether texts in these languages, by ISO codes, are in English and in no other.
+
+    >>> are_english(["en"]), are_english(["en", "zh"])
+    (True, False)
+    """
+    return list(languages) == [EN]
 
 
 def dense_heads(weights: Iterable[str]) -> list[str]:
@@ -185,94 +221,193 @@ def pretrained_encoder(head: str, choice: str) -> Any:
     """Load a head's encoder: the static table, or the transformer `choice`. Raises `QkvError`."""
     load = DENSE_HEADS[head].load
     assert load is not None
-    return load(choice)
+    # A head has the name of its encoder, except that of a folder.
+    return load(choice if head == "transformer" else head)
 
 
 def pretrained(name: str) -> TextEncoder:
-    """Load "minilm", "static", or the transformer in a folder. Raises `QkvError` for another."""
-    if name not in ("minilm", "static") and not Path(name).is_dir():
-        near = suggest(name, ["minilm", "static"])
-        raise QkvError(f"no encoder {name!r}{near} (minilm, static, or a model's folder)")
-    return pretrained_encoder(name if name in ("minilm", "static") else "transformer", name)
+    """Load a model by name, the static table, or the transformer in a folder. Raises `QkvError` for
+    another.
+    """
+    names = [*SPEEDS, "static"]
+    if name not in names and not Path(name).is_dir():
+        near = suggest(name, names)
+        raise QkvError(f"no encoder {name!r}{near} ({', '.join(names)}, or a model's folder)")
+    return pretrained_encoder(name if name in names else "transformer", name)
 
 
 # --- the encoder that a build takes by default: the best one that is installed and fast ---
 
-AUTO = "auto"
 # Libraries that read the files of both pretrained encoders.
 LIBRARIES = ("safetensors", "tokenizers")
 # The longest time, in seconds, that a build encodes unless a slower encoder is requested.
 MAX_SECONDS = 60
-# Of minilm on two cores by runtime, by `benchmarks/defaults/encoder_speed.py`. The time is
-# estimated, not measured, so that the same catalog gets the same encoder on a busy day.
-TOKENS_PER_SECOND, BYTES_PER_TOKEN = {"numpy": 7000, "onnxruntime": 10_000}, 3.6
-# Special tokens that are added to each text, and the model's limit.
-SPECIAL_TOKENS, MAX_TOKENS = 2, 256
+# Languages that a line names before "others".
+MAX_NAMED = 4
 
+
+class Speed(NamedTuple):
+    """How fast a transformer encodes on two cores, by `benchmarks/defaults/encoder_speed.py`. Times
+    are estimated, not measured, so that the same catalog gets the same encoder on a busy day.
+    """
+
+    # By runtime.
+    tokens_per_second: Mapping[str, float]
+    # The most tokens that it reads of a text, and those that it puts around one.
+    max_tokens: int
+    added_tokens: int
+
+
+SPEEDS = {
+    "minilm": Speed({"numpy": 7000, "onnxruntime": 10_000}, max_tokens=256, added_tokens=2),
+    "e5": Speed({"numpy": 3000, "onnxruntime": 5000}, max_tokens=512, added_tokens=4),
+}
+# Of all scripts: a Chinese character has three bytes, and is about a token.
+BYTES_PER_TOKEN = 3.6
 GET_STATIC = install("encoders")
-GET_MINILM = "`qkvsearch model fetch minilm`"
 
 
 class Choice(NamedTuple):
-    """An encoder's name, the reason for choosing it, and what would change the choice."""
+    """An encoder's name, the reason for choosing it, and the transformer that would be chosen if it
+    were installed, "" for none.
+    """
 
     encoder: str
     why: str
+    better: str = ""
 
 
-def choose(columns: Iterable[Sequence[str]]) -> Choice:
-    """Choose minilm if it is installed and encodes these text columns in about a minute, otherwise
-    static if that is installed, otherwise corpus. Texts and installation alone decide.
+def choose(columns: Sequence[Sequence[str]], languages: Sequence[str] = (EN,)) -> Choice:
+    """Choose an encoder for text columns in these languages, by ISO codes, the most frequent first.
 
-    >>> choose([["Red kettle", "Blue kettle"]]).encoder in ("minilm", "static", "corpus")
+    It is the first of `transformers_for` these languages that is installed and encodes the columns
+    in about a minute. Otherwise it is static if that is installed, which knows English alone,
+    otherwise corpus. Texts and installation alone decide.
+
+    >>> choose([["Red kettle", "Blue kettle"]]).encoder in ("minilm", "e5", "static", "corpus")
     True
     """
-    seconds = encoding_seconds(columns)
     available = installed()
-    has_static = "static" in available
-    fallback = "static" if has_static else "corpus"
-    if "minilm" in available and seconds <= MAX_SECONDS:
-        return Choice("minilm", f"it is installed and encodes this in {duration(seconds)}")
-    if "minilm" in available:
-        slow = f"minilm would encode for {duration(seconds)}; --encoder minilm takes it anyway"
-        return Choice(
-            fallback, slow if has_static else f"{slow}; {GET_STATIC} gets static, which is quicker"
-        )
-    if not has_static:
-        return Choice(
-            fallback, f"no other is installed; {GET_STATIC} gets static, then {GET_MINILM}"
-        )
-    if seconds > MAX_SECONDS:
-        return Choice(
-            fallback, f"minilm is not installed, and would encode for {duration(seconds)}"
-        )
-    return Choice(fallback, f"minilm is not installed; {GET_MINILM} gets it")
+    seconds = {name: encoding_seconds(columns, name) for name in transformers_for(languages)}
+    quick = [name for name, estimated in seconds.items() if estimated <= MAX_SECONDS]
+    taken = next((name for name in quick if name in available), None)
+    texts = f"texts in {names_of(languages)}"
+    if taken is not None:
+        why = f"for {texts}; it encodes them in {duration(seconds[taken])}"
+        reads_all = taken == "e5" or are_english(languages)
+        if reads_all or quick[0] in available:
+            return Choice(taken, why)
+        return Choice(taken, f"{why}; {quick[0]} is not installed", better=quick[0])
+
+    fallback = "static" if "static" in available else "corpus"
+    if quick:
+        return Choice(fallback, f"{quick[0]} for {texts} is not installed", better=quick[0])
+    best = next((name for name in seconds if name in available), next(iter(seconds)))
+    is_missing = " is not installed, and" if best not in available else ""
+    why = f"{best}{is_missing} would encode for {duration(seconds[best])}"
+    if best in available:
+        why += f"; --encoder {best} takes it anyway"
+    if fallback == "corpus" and are_english(languages):
+        why += f"; {GET_STATIC} gets static, which is quicker"
+    return Choice(fallback, why)
+
+
+def transformers_for(languages: Sequence[str]) -> list[str]:
+    """Return the transformers that read texts in these languages, by ISO codes, the best first.
+
+    For English alone that is minilm, and for all others e5. Each stands in for the other where it
+    is not installed: e5 reads English too, and minilm most texts of a catalog that is first of all
+    in English.
+
+    >>> transformers_for(["en"]), transformers_for(["en", "zh"]), transformers_for(["zh", "en"])
+    (['minilm', 'e5'], ['e5', 'minilm'], ['e5'])
+    """
+    if are_english(languages):
+        return ["minilm", "e5"]
+    return ["e5", "minilm"] if languages[0] == EN else ["e5"]
+
+
+def requested(encoder: str, columns: Sequence[Sequence[str]], languages: Sequence[str]) -> Choice:
+    """Return the encoder that is asked for, a name, "auto", "best", or a model's folder, for text
+    columns in these languages, and why it is taken.
+    """
+    if encoder == AUTO:
+        chosen = choose(columns, languages)
+        return chosen._replace(why=f"automatic: {chosen.why}")
+    if encoder == BEST:
+        heads = dense_heads(prior_weights(BEST, languages))
+        taken = _listed([name for name in heads if name not in LEARNED]) or "none"
+        return Choice(BEST, f"all that is installed for texts in {names_of(languages)}: {taken}")
+    # Who asks for an encoder of English alone may not know that there is one for the texts.
+    is_misread = encoder in ("static", "minilm") and not are_english(languages)
+    return Choice(encoder, "your choice", choose(columns, languages).better if is_misread else "")
+
+
+def advice(better: str, languages: Sequence[str]) -> str:
+    """Return the one line that says how a catalog gets a transformer for its languages.
+
+    better: of `Choice`; an empty line for none.
+    """
+    if not better:
+        return ""
+    texts = f"Texts are in {names_of(languages)}"
+    if better in installed():
+        return f"{texts}: {better} is installed now, and finds by meaning after another build."
+    get = f"qkvsearch model fetch {better}"
+    if not _can_read():
+        libraries = install("encoders" if are_english(languages) else "languages")
+        get = f"{libraries} && {get}"
+    return f"{texts}: `{get}` finds by meaning after another build."
+
+
+def names_of(languages: Sequence[str]) -> str:
+    """Return the names of languages by their ISO codes, the first few of many.
+
+    >>> names_of(["en", "zh"]), names_of(["de"])
+    ('English and Chinese', 'German')
+    """
+    names = [english_name(code) for code in languages]
+    if len(names) > MAX_NAMED:
+        names = [*names[: MAX_NAMED - 1], "others"]
+    return _listed(names)
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Return names as in a sentence: "a, b and c"."""
+    *first, last = names or [""]
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def _can_read() -> bool:
+    """Return whether there are the libraries that read pretrained encoders."""
+    return all(find_spec(library) is not None for library in LIBRARIES)
 
 
 def installed() -> tuple[str, ...]:
     """Return the pretrained encoders that are installed, with the libraries that read them."""
     from qkvsearch.text.pretrained.fetch import find
 
-    if any(find_spec(library) is None for library in LIBRARIES):
+    if not _can_read():
         return ()
-    return tuple(name for name in ("static", "minilm") if find(name) is not None)
+    return tuple(name for name in ("static", *SPEEDS) if find(name) is not None)
 
 
-def encoding_seconds(columns: Iterable[Sequence[str]]) -> float:
-    """Estimate how long minilm encodes text columns: each text, and the whole item for the second
-    pass of a search. Bytes count, since a character of a non-Latin script is a token or more.
+def encoding_seconds(columns: Iterable[Sequence[str]], name: str = "minilm") -> float:
+    """Estimate how long a transformer encodes text columns, by the number of their tokens. Bytes
+    count, since a character of a non-Latin script is a token or more.
 
     >>> encoding_seconds([["Why river banks collapse"] * 20_000]) <= 50
     True
     """
     from qkvsearch.text.pretrained.onnx_layers import runtime
 
+    speed = SPEEDS[name]
     tokens = 0.0
-    for texts in zip(*columns, strict=True):
-        sizes = [len(text.encode("utf-8", "replace")) / BYTES_PER_TOKEN for text in texts]
-        for size in [*sizes, sum(sizes)]:
-            tokens += min(size + SPECIAL_TOKENS, MAX_TOKENS)
-    return tokens / TOKENS_PER_SECOND[runtime()]
+    for texts in columns:
+        for text in texts:
+            size = len(text.encode("utf-8", "replace")) / BYTES_PER_TOKEN
+            tokens += min(size + speed.added_tokens, speed.max_tokens)
+    return tokens / speed.tokens_per_second[runtime()]
 
 
 def duration(seconds: float) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,8 +11,9 @@ import numpy as np
 
 from qkvsearch._utils.caching import cached_property
 
-# Padding in a text.
+# Padding, as it is shown, and as it is written in a text: by the name of either kind of model.
 PADDING = "<PAD>"
+WRITTEN_PADDING = re.compile(r"(<pad>|\[pad\])", re.IGNORECASE)
 # A length, or a difference of numbers of about 1, below this is rounding error.
 NEGLIGIBLE = 1e-5
 # The largest number of int8 whose negative is an int8 too.

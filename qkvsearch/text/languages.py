@@ -59,10 +59,31 @@ MIN_TEXTS, MIXED, CLEAR = 20, 0.25, 0.75
 # Fewer letters of ASCII alone tell no language: with 10 to 19 of them, 40 in 100 English titles of
 # films are taken for another language, and with 30 to 39, 1 in 100.
 MIN_ASCII_LETTERS = 30
-# A word, in any script, with its marks; codes have one or two letters together.
-LETTERS = re.compile(r"[^\s\d\x00-@\[-`{-~…–—“”„‘’]{3}")
-# Languages without a stemmer that many texts are in.
-WITHOUT_STEMMER = ("bg", "he", "hr", "ja", "ko", "sk", "sl", "th", "uk", "vi", "zh")
+# A word, in any script, with its marks; codes have one or two letters together. Two characters of
+# kana, Han or Hangul are a word.
+LETTERS = re.compile(
+    r"[^\s\d\x00-@\[-`{-~…–—“”„‘’]{3}|[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{2}"
+)
+# Languages without a stemmer that many texts are in, by their codes.
+WITHOUT_STEMMER = {
+    "bg": "bulgarian",
+    "he": "hebrew",
+    "hr": "croatian",
+    "ja": "japanese",
+    "ko": "korean",
+    "sk": "slovak",
+    "sl": "slovenian",
+    "th": "thai",
+    "uk": "ukrainian",
+    "vi": "vietnamese",
+    "zh": "chinese",
+}
+# A text is surely in a language that has this share of the probability: of the English titles of
+# TED talks, of films and of XQuAD's questions none is surely in another language, and nine of ten
+# German questions are in German.
+SURE = 0.9
+# A catalog is in several languages where this share of its texts is surely in other ones.
+SEVERAL = 0.1
 
 
 @lru_cache
@@ -91,7 +112,8 @@ class Language(NamedTuple):
         >>> str(Language("german", "your choice"))
         'German (your choice)'
         """
-        return f"{self.name.capitalize()} ({self.why})"
+        name = self.name if self.name == NONE else self.name.capitalize()
+        return f"{name} ({self.why})"
 
 
 def named(language: str, others: Sequence[str] = ()) -> str:
@@ -142,7 +164,7 @@ def guess(texts: Sequence[str]) -> Language:
         return Language(ENGLISH, f"{quantity(len(letters), 'letter')} are too few to detect it by")
     n_texts = quantity(len(sample), "text")
     classify = _classifier()
-    votes = Counter(map(classify, sample)).most_common(2)
+    votes = Counter(vote.code for vote in _votes(tuple(sample))).most_common(2)
     code, n_votes = votes[0]
 
     if len(votes) == 2 and len(sample) >= MIN_TEXTS:
@@ -150,15 +172,57 @@ def guess(texts: Sequence[str]) -> Language:
         two_are_common = n_second >= MIXED * len(sample)
         others_are_few = n_votes + n_second >= CLEAR * len(sample)
         if two_are_common and others_are_few:
-            both = " and ".join(CODES.get(code, code) for code, _ in votes)
+            both = " and ".join(english_name(code) for code, _ in votes)
             return Language(NONE, f"{n_texts} are in {both}")
     if code != "en":
         has_majority = n_votes >= MIN_VOTES * len(sample)
-        if not has_majority or classify(" ".join(sample)) != code:
+        if not has_majority or classify(" ".join(sample)).code != code:
             return Language(ENGLISH, f"{n_texts} do not clearly have another")
     if code not in CODES:
-        return Language(NONE, f"guessed from {n_texts}: {code}, which has no stemmer here")
+        why = f"{n_texts} are in {english_name(code)}, which has no stemmer here"
+        return Language(NONE, why)
     return Language(CODES[code], f"guessed from {n_texts}")
+
+
+def languages_in(texts: Sequence[str], language: str = NONE) -> list[str]:
+    """Return the ISO 639-1 codes of the languages of a catalog, that of most texts first.
+
+    It is one language, unless a tenth of the texts are surely in others: texts of a few words look
+    like many languages. language: Snowball's name of the first one, "none" if it is unknown.
+
+    >>> languages_in(["Why do rivers bend, and how far?"] * 8 + ["河流为什么会弯曲？"] * 2)
+    ['en', 'zh']
+    """
+    sample = _sample(texts)
+    votes = _votes(tuple(sample))
+    counts = Counter(vote.code for vote in votes if vote.probability >= SURE)
+    if language != NONE:
+        first = iso_code(language)
+    else:
+        likely = counts or Counter(vote.code for vote in votes)
+        first = likely.most_common(1)[0][0] if likely else "en"
+    others = [code for code, _ in counts.most_common() if code != first]
+    if sum(counts[code] for code in others) < SEVERAL * len(sample):
+        return [first]
+    return sorted([first, *others], key=lambda code: -counts[code])
+
+
+def iso_code(language: str) -> str:
+    """Return the ISO 639-1 code of a language by Snowball's name.
+
+    >>> iso_code("german")
+    'de'
+    """
+    return str(FACTS[language]["codes"][0])
+
+
+def english_name(code: str) -> str:
+    """Return the English name of a language by its ISO 639-1 code.
+
+    >>> english_name("de"), english_name("zh")
+    ('German', 'Chinese')
+    """
+    return (CODES.get(code) or WITHOUT_STEMMER.get(code, code)).capitalize()
 
 
 def _sample(texts: Sequence[str]) -> list[str]:
@@ -181,25 +245,37 @@ def languages_of(texts: Iterable[str]) -> list[str]:
     """
     classify = _classifier()
     starts = (text[:MAX_CHARACTERS] for text in texts)
-    return [classify(text) if LETTERS.search(text) else "" for text in starts]
+    return [classify(text).code if LETTERS.search(text) else "" for text in starts]
+
+
+class Vote(NamedTuple):
+    """The language of one text, by its ISO 639-1 code, and how likely it is among all."""
+
+    code: str
+    probability: float
 
 
 @lru_cache(maxsize=1)
-def _classifier() -> Callable[[str], str]:
-    """Return a function that tells the ISO 639-1 code of a text's language. The model that it reads
-    takes .4 s.
-    """
+def _votes(sample: tuple[str, ...]) -> list[Vote]:
+    """Return the language of each text; a build asks twice for those of its catalog."""
+    return list(map(_classifier(), sample)) if sample else []
+
+
+@lru_cache(maxsize=1)
+def _classifier() -> Callable[[str], Vote]:
+    """Return a function that tells a text's language. The model that it reads takes .4 s."""
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
     try:
-        identifier = LanguageIdentifier.from_model_file(MODEL_FILE)
+        identifier = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
     except OSError as error:  # it is unpacked into the temporary folder
         raise QkvError(f"cannot unpack the model of languages: {error}; set `language`") from None
     known = [*CODES, *WITHOUT_STEMMER]
     identifier.set_languages([code for code in known if code in identifier.nb_classes])
 
-    def classify(text: str) -> str:
-        code = str(identifier.classify(text)[0])
-        return "no" if code in ("nn", "nb") else code  # both Norwegians have one stemmer
+    def classify(text: str) -> Vote:
+        code, probability = identifier.classify(text)
+        # Both Norwegians have one stemmer.
+        return Vote("no" if code in ("nn", "nb") else str(code), float(probability))
 
     return classify

@@ -44,24 +44,38 @@ def cell_codes(column: pd.Series) -> set[tuple[bytes, int]]:
     return _folded(entries.tolist(), entries.index.tolist())
 
 
+def code_forms(text: str) -> list[str]:
+    """Return what a cell is looked up by: the folded text, and a code without its dashes.
+
+    >>> code_forms("AB-1042"), code_forms("Kettle-Blue"), code_forms("1-2")
+    (['ab-1042', 'ab1042'], ['kettle-blue'], ['1-2'])
+    """
+    term = fold(" ".join(text.split()))
+    bare = term.replace("-", "")
+    return [term, bare] if bare != term and CODE.fullmatch(bare) else [term]
+
+
 def codes_in(text: str, is_known: Callable[[str], bool]) -> list[Token]:
-    """Return the distinct words of a query that are codes of items, perhaps without punctuation.
+    """Return the distinct words of a query that are codes of items, perhaps without punctuation
+    around them, and with other dashes or none.
 
     is_known: whether an item has the code.
 
     >>> known = {"ab-12/34", "2001"}
     >>> [token.term for token in codes_in("is (AB-12/34) in 2001?", known.__contains__)]
     ['ab-12/34']
+    >>> [token.term for token in codes_in("AB12–34", {"ab1234"}.__contains__)]
+    ['ab1234']
     """
     codes: dict[str, Token] = {}
     if not DIGIT(fold(text)):
         return []
     for word in text.split():
-        for spelled in (word, word.strip(PUNCTUATION)):
-            term = fold(spelled)
-            if CODE.fullmatch(term) and is_known(term):
-                codes.setdefault(term, Token(word, term))
-                break
+        forms = [*code_forms(word), *code_forms(word.strip(PUNCTUATION))]
+        known = (form for form in forms if CODE.fullmatch(form) and is_known(form))
+        term = next(known, None)
+        if term is not None:
+            codes.setdefault(term, Token(word, term))
     return list(codes.values())
 
 
@@ -92,9 +106,9 @@ def _is_long_number(word: str) -> bool:
 
 
 def _folded(texts: Iterable[str], rows: Iterable[int]) -> set[tuple[bytes, int]]:
-    folded = set()
-    for text, row in zip(texts, rows, strict=True):
-        term = fold(" ".join(text.split()))
-        if 0 < len(term) <= MAX_LENGTH:
-            folded.add((term.encode(), row))
-    return folded
+    return {
+        (form.encode(), row)
+        for text, row in zip(texts, rows, strict=True)
+        for form in code_forms(text)
+        if 0 < len(form) <= MAX_LENGTH
+    }

@@ -6,6 +6,7 @@ errors are one letter too many, too few or wrong, or two that are swapped.
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from itertools import groupby
 from math import log10
 
 import numpy as np
@@ -111,6 +112,15 @@ def near_words(word: str, known: Sequence[str], limit: int = 50) -> list[tuple[s
             near.append((other, errors))
     fewest = min((errors for _, errors in near), default=0)
     return [(other, errors) for other, errors in near if errors == fewest]
+
+
+def without_doubles(word: str) -> str:
+    """Return a word with one letter for each run of the same letter.
+
+    >>> without_doubles("hobbit")
+    'hobit'
+    """
+    return "".join(letter for letter, _ in groupby(word))
 
 
 def split_in_two(

@@ -15,7 +15,13 @@ import numpy as np
 from qkvsearch._utils.callbacks import Progress
 from qkvsearch._utils.validation import check_texts, require
 from qkvsearch.text.analyzed import AnalyzedTexts
-from qkvsearch.text.labelled import NEGLIGIBLE, LabelledVectors, unit_rows
+from qkvsearch.text.labelled import (
+    NEGLIGIBLE,
+    PADDING,
+    WRITTEN_PADDING,
+    LabelledVectors,
+    unit_rows,
+)
 
 if TYPE_CHECKING:
     from qkvsearch.text.encoded_text import EncodedText
@@ -120,6 +126,10 @@ class TextEncoder(ABC):
         require(isinstance(text, str), "text", text, "a text")
         return self.read(text).parts
 
+    def encode_item(self, text: str) -> LabelledVectors:
+        """Return the same for a text of an item, where the encoder reads queries otherwise."""
+        return self.encode(text)
+
     def encode_texts(self, texts: Sequence[str], progress: Progress | None = None) -> EncodedTexts:
         """Encode texts. `progress` is called as ("encoding", texts done, number of texts).
 
@@ -138,6 +148,12 @@ class TextEncoder(ABC):
     def encode_many(self, texts: Sequence[str], progress: Progress | None = None) -> np.ndarray:
         """Return only the embeddings of `encode_texts`."""
         return self.encode_texts(texts, progress).embeddings
+
+    def encode_queries(self, texts: Sequence[str]) -> np.ndarray:
+        """Return the embeddings of queries, float32 (n, d), where the encoder reads them otherwise
+        than items.
+        """
+        return self.encode_many(texts)
 
     def tokens_many(
         self, texts: Sequence[str], longest: int, progress: Progress | None = None
@@ -170,9 +186,27 @@ class TableEncoder(TextEncoder):
         """The vectors of the tokens."""
         return self.vectors
 
-    @abstractmethod
     def sequence(self, text: str) -> LabelledVectors:
-        """Return the unweighted vectors of the known words in reading order, with repetitions."""
+        """Return the unweighted vectors of the known words in reading order, with repetitions.
+
+        `<PAD>` in the text is one of them, with a vector of zeros.
+        """
+        labels: list[str] = []
+        vectors = [np.zeros((0, self.n_components), dtype=np.float32)]
+        for i, piece in enumerate(WRITTEN_PADDING.split(text)):
+            is_padding = i % 2 == 1
+            if is_padding:
+                labels.append(PADDING)
+                vectors.append(np.zeros((1, self.n_components), dtype=np.float32))
+            elif piece.strip():
+                known = self._known(piece)
+                labels += known.labels
+                vectors.append(known.vectors)
+        return LabelledVectors(labels, np.concatenate(vectors))
+
+    @abstractmethod
+    def _known(self, text: str) -> LabelledVectors:
+        """Return the same of a text without padding."""
 
     def attend(self, text: str, mask: str = "none") -> EncodedText:
         """Apply attention without parameters to `sequence`: see `TextEncoder`."""
@@ -300,7 +334,7 @@ def item_pieces(
     encoder: TextEncoder, fields: Sequence[str], weights: Weights = None
 ) -> LabelledVectors:
     """Return one item's key as labelled vectors that add up to it."""
-    parts = [encoder.encode(field) for field in fields]
+    parts = [encoder.encode_item(field) for field in fields]
     if weights is not None:
         parts = [
             LabelledVectors(part.labels, part.vectors * float(weight))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
@@ -11,8 +10,8 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from qkvsearch._utils.callbacks import Progress
-from qkvsearch.text.analysis import NUMBER, Analyzer, Token, resolve_code
-from qkvsearch.text.labelled import NEGLIGIBLE, PADDING, LabelledVectors
+from qkvsearch.text.analysis import Analyzer, Token, resolve_code, with_topics
+from qkvsearch.text.labelled import NEGLIGIBLE, WRITTEN_PADDING, LabelledVectors
 from qkvsearch.text.text_encoder import NONE_CUT, EncodedQuery, EncodedTexts, TableEncoder
 from qkvsearch.text.vocabulary import Vocabulary
 
@@ -83,28 +82,17 @@ class TokenEncoder(TableEncoder):
         shares = np.sqrt(np.asarray(counts.multiply(counts).sum(axis=1)))
         return embeddings / np.where(norms > NEGLIGIBLE * shares, norms, np.float32(np.inf))
 
-    def sequence(self, text: str) -> LabelledVectors:
-        """Return the unweighted vectors of all known words in reading order, with repetitions.
-
-        `<PAD>` in the text gets a vector of zeros.
-        """
-        labels: list[str] = []
-        vectors = [np.zeros((0, self.vectors.shape[1]), dtype=self.vectors.dtype)]
-        for piece in re.split("(<PAD>)", text, flags=re.IGNORECASE):
-            if piece.upper() == PADDING:
-                labels.append(PADDING)
-                vectors.append(np.zeros_like(self.vectors[:1]))
-                continue
-            tokens = self.meaningful_tokens(piece)
-            rows = self.vocabulary.rows(token.term for token in tokens)
-            labels += [token.text for token, row in zip(tokens, rows, strict=True) if row >= 0]
-            vectors.append(self.vectors[rows[rows >= 0]])
-        return LabelledVectors(labels, np.concatenate(vectors))
+    def _known(self, text: str) -> LabelledVectors:
+        """Return the unweighted vectors of all known words in reading order, with repetitions."""
+        tokens = self.meaningful_tokens(text)
+        rows = self.vocabulary.rows(token.term for token in tokens)
+        labels = [token.text for token, row in zip(tokens, rows, strict=True) if row >= 0]
+        return LabelledVectors(labels, self.vectors[rows[rows >= 0]])
 
     def unread(self, text: str) -> list[str]:
         """Return the words that `sequence` leaves out: stop words, numbers, unknown terms."""
         encoded = set(self.sequence(text).labels)
-        words = self.analyzer.tokens(re.sub(PADDING, " ", text, flags=re.IGNORECASE))
+        words = self.analyzer.tokens(WRITTEN_PADDING.sub(" ", text))
         return [
             word for word in dict.fromkeys(token.text for token in words) if word not in encoded
         ]
@@ -115,7 +103,7 @@ class TokenEncoder(TableEncoder):
         if not any(token.subtokens for token in tokens):
             return tokens
         resolved = resolve_code(tokens, lambda term: self.vocabulary.row(term) >= 0)
-        return [token for token in resolved if not NUMBER(token.term)]
+        return with_topics(resolved)
 
     def _rows(self, tokens: Sequence[Token]) -> list[int]:
         """Return the row of each token's term, −1 for unknown ones."""

@@ -23,8 +23,9 @@ from qkvsearch.lessons.exports.page import STYLES
 from qkvsearch.lessons.exports.page.article import welcome
 from qkvsearch.lessons.markup import prose
 from qkvsearch.lessons.messages import language, say, spoken
-from qkvsearch.text.pretrained.fetch import MINILM, find
+from qkvsearch.text.encoders import LEARNED, SPEEDS, installed
 from qkvsearch.web.api.request_parameters import MAX_BATCH
+from qkvsearch.web.attend_examples import EXAMPLES, RECORDED
 from qkvsearch.web.guard import POLICY
 from qkvsearch.web.service import Service
 from qkvsearch.web.whole_files import WholeFiles
@@ -42,6 +43,8 @@ PAGES = {
     "/inside": "inside",
     "/docs": "docs",
 }
+# The encoders with layers and heads that may be installed, and those without.
+TRANSFORMERS, TABLES = tuple(SPEEDS), ("static", *LEARNED)
 # Entries of Accept-Language that are read.
 MAX_ENTRIES = 20
 # Pictures of the catalog may be anywhere.
@@ -84,9 +87,14 @@ def facts_of(service: Service, name: str) -> dict[str, Any]:
         return {"users": bool(service.engine.snapshot.facts.get("n_users"))}
     if name == "attend":
         main = service.engine.models.main_head
+        others = [name for name in TRANSFORMERS if name in installed() and name != main]
         # A transformer has more to show, so it is first.
-        has_transformer = find(MINILM) is not None and main != MINILM
-        return {"encoders": [MINILM, main] if has_transformer else [main]}
+        is_transformer = main not in TABLES
+        encoders = [main, *others] if is_transformer else [*others, main]
+        has_none = not is_transformer and not others
+        # Where there is no transformer, the page begins with what one made of the examples.
+        recorded = f"/static/attend/{RECORDED}" if has_none else ""
+        return {"encoders": encoders, "examples": EXAMPLES, "recorded": recorded}
     if name == "learn":
         return {"lessons": list(LESSONS)}
     return {}

@@ -135,7 +135,7 @@ def _advice(left: Value, right: Value) -> str:
         return f"look for an entry by has({left.sql}, 'ENTRY')"
     if left.type == "number" and isinstance(right.literal, str):
         with suppress(ValueError):
-            return f"write {float(right.literal):g} without quotes"
+            return f"write {float(right.literal):.15g} without quotes"
         return "compare it with a number, without quotes"
     if left.type == "text" and right.literal is not None:
         advice = f"compare it with '{right.sql}'"

@@ -4,6 +4,7 @@ import shutil
 
 import pytest
 
+from qkvsearch.cli import demo
 from qkvsearch.tables.sources import read_source
 
 
@@ -187,3 +188,10 @@ def test_demo_shows_the_drawing_of_lesson_0_and_six_commands_that_name_their_sam
     assert answer.stdout.count("  score  ") == 5
     assert qkv("teach", "0", "--step", 2).stdout in answer.stdout
     assert qkv("-w", "sample:movies", "similar", "Heat", "-k", 4).stdout in answer.stdout
+    assert "model fetch minilm" in answer.stdout
+
+
+def test_demo_with_a_transformer_shows_a_query_whose_words_attend_to_each_other():
+    _, words = demo.attend_step("minilm")
+    assert {"--layer", "--head", demo.QUERY} <= set(words)
+    assert demo.attend_step(None)[1] != words

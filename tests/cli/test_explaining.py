@@ -67,7 +67,7 @@ def test_json_has_all_parts_and_plain_reasons_that_add_up(qkv, shop_path, asked,
         assert all(one.keys() == {"text", "value"} and one["text"] for one in row["reasons"])
 
 
-def test_full_is_every_part_of_the_first_hit(qkv, videos_path):
+def test_full_is_every_part_of_the_first_hit(qkv, videos_path, all_heads):
     def ask(*more):
         found = qkv("-w", videos_path, "search", "tie a knot", *more, "--format", "json")
         return [len(row["parts"]) for row in found.json()], found.stderr

@@ -4,7 +4,10 @@ import re
 import tomllib
 from pathlib import Path
 
+import pytest
+
 from qkvsearch.cli import COMMANDS, GROUPS, downloads
+from qkvsearch.text import encoders
 
 
 def test_commands_are_listed_by_task_with_a_whole_one_line_summary_of_each(qkv):
@@ -34,8 +37,32 @@ def test_doctor_says_what_is_missing_and_how_to_add_it(qkv, monkeypatch):
     assert (rows["xlsx"]["installed"], rows["web"]["installed"]) == (False, True)
     assert "[xlsx]" in qkv("doctor").stdout
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
-    every = ",".join(sorted({*rows} - {"model minilm"}))
+    every = ",".join(sorted(name for name in rows if not name.startswith("model ")))
     assert project["optional-dependencies"]["all"] == [f"qkvsearch[{every}]"]
+
+
+@pytest.mark.parametrize("name", ["info", "doctor"])
+def test_the_command_that_would_find_more_in_a_workspace(qkv, tmp_path, monkeypatch, name):
+    titles = ["河流为什么会弯曲？", "鲸鱼怎么睡觉", "红烧肉的做法"]
+    tables = {
+        "zh": titles,
+        "en": ["Why do rivers bend on their way?", "How do whales sleep at sea?"],
+    }
+    for language, texts in tables.items():
+        rows = "".join(f"{i},{text}\n" for i, text in enumerate(texts))
+        (tmp_path / f"{language}.csv").write_text(f"id,title\n{rows}", encoding="utf-8")
+    monkeypatch.setattr(encoders, "installed", lambda: ())
+    built = qkv("-w", "zh", "build", "--items", "zh.csv")
+    fetch = "model fetch e5"
+    assert "Chinese" in built.stderr
+    assert fetch in " ".join(built.stderr.split())
+    told = qkv("-w", "zh", name)
+    assert fetch in " ".join((told.stdout + told.stderr).split())
+    # An encoder that was asked for is the owner's choice.
+    qkv("-w", "en", "build", "--items", "en.csv", "--encoder", "corpus")
+    told = qkv("-w", "en", name, "--format", "json")
+    assert "fetch minilm" not in told.stderr
+    assert name == "doctor" or told.json()[0]["advice"] == ""
 
 
 def test_version_is_shown(qkv):

@@ -30,11 +30,13 @@ def folder(tmp_path, monkeypatch):
 
 def test_list_says_what_is_installed_and_where(run, folder, tmp_path):
     rows = {row["name"]: row for row in run("list", "--format", "json").json()}
-    assert list(rows) == ["corpus", "static", "minilm"]
+    assert list(rows) == ["corpus", "static", "minilm", "e5"]
     assert rows["corpus"]["installed"] is True
-    assert (rows["minilm"]["installed"], rows["minilm"]["path"]) == (False, None)
+    for name in ("minilm", "e5"):
+        assert (rows[name]["installed"], rows[name]["path"]) == (False, None)
     run("fetch", "minilm", "--from", folder)
-    row = json.loads(run("list", "--format", "jsonl").stdout.splitlines()[2])
+    lines = map(json.loads, run("list", "--format", "jsonl").stdout.splitlines())
+    row = next(line for line in lines if line["name"] == "minilm")
     assert (row["installed"], row["path"]) == (True, str(tmp_path / "models" / "minilm"))
 
 

@@ -60,7 +60,7 @@ CALLS = {
     "teach": ["teach", "--list"],
     "evaluate search": ["evaluate", "search", "--queries", "q.tsv", "--qrels", "qrels.txt"],
     "evaluate recommend": ["evaluate", "recommend"],
-    "compare": ["compare", "--heads", "lexical", "--queries", "q.tsv"],
+    "compare": ["compare", "--heads", "semantic", "--queries", "q.tsv"],
     "tune": ["-w", "tuned", "tune", "--trials", "1"],
     "tune search": ["tune", "search"],
     "info": ["info", "--verify"],

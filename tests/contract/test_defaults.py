@@ -68,15 +68,16 @@ ESTIMATORS = {
 CONSTANTS = [
     ("heads", "K1", 1.2),
     ("heads", "B", 0.75),
+    ("heads", "KNOWN_COMMON", 0.7),
     ("heads", "DEPTH", 30),
     ("heads", "LONGEST_ITEM", 128),
     ("heads", "TEMPERATURE", 0.05),
-    ("text", "SECOND_PASS", {"static": 0.3, "minilm": 1 / 3, "transformer": 1 / 3}),
+    ("text", "SECOND_PASS", {"static": 0.3, "minilm": 1 / 3, "e5": 1 / 3, "transformer": 1 / 3}),
     (
         "text",
         "CHOICES",
         {
-            "corpus": {"lexical": 0.3, "lsa": 0.1, "contrastive": 0.6},
+            "corpus": {"lexical": 0.35, "lsa": 0.1, "contrastive": 0.55},
             "static": {"lexical": 0.15, "lsa": 0.05, "contrastive": 0.3, "static": 0.5},
             "minilm": {
                 "lexical": 0.08,
@@ -85,8 +86,10 @@ CONSTANTS = [
                 "static": 0.15,
                 "minilm": 0.6,
             },
+            "e5": {"lexical": 0.3, "e5": 0.7},
         },
     ),
+    ("text", "ALL_ENGLISH", {"lexical": 0.1, "static": 0.04, "e5": 0.29, "minilm": 0.57}),
     ("rank", r"\w+_WEIGHT", 0.3),
     ("rank", "WEIGHTS", {"collaborative": 0.6, "semantic": 0.4}),
     ("rank", "POOL", 200),
@@ -101,6 +104,9 @@ CONSTANTS = [
     ("models", "MIN_ITEMS", 50),
     ("models", "MAX_RELATIVE_ERROR", 0.99),
     ("learn", "MIN_QUERIES", 100),
+    ("learn", "MIN_ITEMS", 500),
+    ("learn", "MIN_WORDS", 10_000),
+    ("learn", "FIXED_COUNT", 20),
     ("learn", "MAX_OVERLAP", 0.6),
     ("evaluation", "TEST_SHARE", 0.2),
     ("evaluation", "ITEM_DAMPING", 25.0),
@@ -116,7 +122,7 @@ CONSTANTS = [
     ("text", "MAX_TERM", 32),
     ("store", "MAX_BASES", 2),
     ("store", "MAX_BUILDS", 50),
-    ("store", "FORMAT_VERSION", 11),
+    ("store", "FORMAT_VERSION", 12),
     ("learn", "MAX_SEGMENTS", 32),
     ("learn", "MAX_CHANGED_SHARE", 0.2),
 ]

@@ -57,6 +57,19 @@ def test_the_parts_add_up_to_the_embedding(encoder, text):
     assert np.linalg.norm(embedding) == pytest.approx(1 if len(parts) else 0, abs=1e-5)
 
 
+@pytest.mark.parametrize("padding", ["<PAD>", "<pad>", "[PAD]", "[pad]"])
+def test_padding_is_one_token_that_the_mask_hides(encoder, padding):
+    attended = encoder.attend(f"deep {padding} sea{padding}", "padding")
+    assert [token for token in attended.tokens if "pad" in token.lower()] == ["<PAD>"] * 2
+    assert attended.tokens == attended.words
+    columns = [j for j, token in enumerate(attended.tokens) if token == "<PAD>"]
+    assert not attended.weights[..., columns].any()
+    assert not attended.mask[:, columns].any()
+    np.testing.assert_allclose(attended.weights.sum(axis=-1), 1, atol=1e-5)
+    shown = encoder.attend(f"deep {padding} sea", "none")
+    assert shown.weights[..., shown.tokens.index("<PAD>")].all()
+
+
 @given(text=words)
 def test_reading_gives_the_parts_and_the_tokens_of_the_second_pass(encoder, text):
     read = encoder.read(text)
@@ -196,4 +209,4 @@ def test_every_head_of_a_choice_is_in_the_registry():
     for name, head in DENSE_HEADS.items():
         assert (head.learn is None) != (head.load is None), name
     assert LEARNED == ("lsa", "contrastive")
-    assert SECOND_PASS == {"static": 0.3, "minilm": 1 / 3, "transformer": 1 / 3}
+    assert SECOND_PASS == {"static": 0.3, "minilm": 1 / 3, "e5": 1 / 3, "transformer": 1 / 3}

@@ -13,6 +13,7 @@ from qkvsearch.rank.ranking import rank
 from qkvsearch.rank.similar import WEIGHTS as SIMILAR_WEIGHTS
 from qkvsearch.scores.components import Components, ScoreComponent
 from qkvsearch.scores.fusion import Scores, fuse
+from qkvsearch.text.encoders import prior_weights
 from qkvsearch.text.labelled import LabelledVectors
 
 UNKNOWN = "zzqx wvvk"
@@ -98,8 +99,11 @@ CASES = [(name, question) for name, (_, questions, _) in HEADS.items() for quest
 
 
 @pytest.fixture(params=CASES, ids=lambda case: f"{case[0]}: {str(case[1])[:20]}")
-def head(request, movies):
+def head(request, movies, monkeypatch):
     name, question = request.param
+    # All heads take part, as in a large catalog.
+    weights = prior_weights("corpus")
+    monkeypatch.setattr(type(movies.models), "head_weights", property(lambda self: dict(weights)))
     found = HEADS[name][0](movies, question)
     assert found is not None
     assert found.name == name

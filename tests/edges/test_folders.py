@@ -102,7 +102,7 @@ def test_a_process_that_a_command_starts_imports_nothing_of_the_folder(folder):
 
 
 def test_pip_of_the_folder_is_not_run(folder):
-    code = "from qkvsearch.text.pretrained.fetch import fetch_minilm; fetch_minilm()"
+    code = "from qkvsearch.text.pretrained.fetch import fetch; fetch('minilm')"
     done = run("-P", "-c", code, PIP_INDEX_URL="http://127.0.0.1:1", PIP_RETRIES="0")
     assert "pip could not download" in done.stderr
     assert not (folder / "it-ran").exists()

@@ -121,7 +121,7 @@ def test_it_says_what_two_searches_say(store, old, report):
     check_moves(report, before, after)
 
 
-def test_only_ten_hits_count(movies):
+def test_only_ten_hits_count(movies, all_heads):
     """Both sides are the same build, by other heads."""
     queries = {"1": "a war in space", "2": "love story in a big city"}
     report = movies.compare(queries=queries, heads="lexical")
@@ -223,7 +223,7 @@ def test_reasons_add_up_to_the_change_of_the_lead(store, old, names, assert_adds
     assert check_leads(report, *sides, assert_adds_up) > 1
 
 
-def test_reasons_of_other_heads_add_up_to_the_change_of_the_lead(movies, assert_adds_up):
+def test_reasons_of_other_heads_add_up_to_the_change_of_the_lead(movies, assert_adds_up, all_heads):
     report = movies.compare(queries=["a war in space", "love story in a big city"], heads="lexical")
     sides = lead_in(movies), lead_in(movies, ["lexical"])
     assert check_leads(report, *sides, assert_adds_up) > 5
@@ -260,7 +260,7 @@ def test_a_column_that_has_the_word_now_is_named(store, names):
     assert "“red” is no longer found in text, title" in back[2].by
 
 
-def test_conditions_of_a_query_are_told(store, names):
+def test_conditions_of_a_query_are_told(store, names, all_heads):
     moves = moves_of(store.compare(names[0], names[1], queries=["kettle -red"]), "1")
     assert moves[2].by == "it does not meet the conditions of the query any more"
     back = moves_of(store.compare(names[1], names[0], queries=["kettle -red"]), "1")
@@ -342,7 +342,7 @@ def test_made_queries_are_those_of_the_catalog_before(store, names):
     assert before.asked == len(made)
 
 
-def test_another_seed_makes_other_queries(things, monkeypatch):
+def test_another_seed_makes_other_queries(things, monkeypatch, all_heads):
     monkeypatch.setattr(compared, "PER_KIND", 2)
     one, other = (things.compare(heads="lexical", random_state=seed) for seed in (0, 1))
     assert {query.text for query in one.queries} != {query.text for query in other.queries}
@@ -448,7 +448,7 @@ def test_a_page_without_changes_says_so(store, names):
     assert "<details" not in page
 
 
-def test_a_page_explains_its_numbers_where_it_has_some(store, names):
+def test_a_page_explains_its_numbers_where_it_has_some(store, names, all_heads):
     assert LEADS in store.compare(queries=QUERIES, heads="lexical").to_page()
     assert LEADS not in store.compare(names[0], queries=["lantern"]).to_page()
 

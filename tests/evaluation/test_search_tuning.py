@@ -57,7 +57,7 @@ def build(movies):
     return movies.current_build
 
 
-def test_a_better_setting_is_found_and_is_better_on_the_held_out_half(build, figures):
+def test_a_better_setting_is_found_and_is_better_on_the_held_out_half(build, figures, all_heads):
     # Worse for every tenth item, so that the difference has an interval.
     def figure(settings, query):
         gain = -0.1 if min(query.answers) % 10 == 0 else 0.4
@@ -114,7 +114,7 @@ def test_a_few_items_tell_nothing(build, figures, n_lucky):
     assert result.worthwhile == (n_lucky >= search_tuning.MIN_CHANGED)
 
 
-def test_a_part_is_tried_by_the_kinds_that_tell_about_it_alone(build, figures):
+def test_a_part_is_tried_by_the_kinds_that_tell_about_it_alone(build, figures, all_heads):
     queries = TuningQueries(asked().queries, {"one": frozenset({"heads"}), "two": frozenset()})
     seen = set()
     figures(lambda settings, query: seen.add(query.kind) or 0.5 + 0.4 * (settings == BETTER))
@@ -230,7 +230,12 @@ def test_queries_of_one_item_count_as_one_in_the_interval():
     assert twice["difference"] == pytest.approx((after - before).mean())
 
 
-def test_a_weight_is_at_most_eight_times_what_the_build_chose_and_never_nothing(build):
+def test_only_heads_with_a_weight_have_one_to_try(build):
+    assert build.models.head_weights["lexical"] == 1  # a small catalog
+    assert not [*Parts.of(build.models).tried("heads", SearchSettings())]
+
+
+def test_a_weight_is_at_most_eight_times_what_the_build_chose_and_never_nothing(build, all_heads):
     parts = Parts.of(build.models)
     default = build.models.head_weights
     settings = SearchSettings()
@@ -251,7 +256,7 @@ def test_of_two_weights_to_double_one_is_to_halve_the_other(build):
     assert steps[0] != steps[1]
 
 
-def test_a_step_back_to_the_build_is_the_default(build):
+def test_a_step_back_to_the_build_is_the_default(build, all_heads):
     parts = Parts.of(build.models)
     for part in ("heads", "columns", "families"):
         away = next(iter(parts.tried(part, SearchSettings())))

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from qkvsearch.heads.bm25 import LexicalKeys
 from qkvsearch.heads.dense_keys import WHOLE_TEXT, DenseKeys
+from qkvsearch.scores.fusion import fuse
 from qkvsearch.text.analysis import Token
 from qkvsearch.text.labelled import LabelledVectors
 from tests.terms import count_terms
@@ -149,3 +150,29 @@ def test_a_key_without_pieces_is_one_part_for_each_piece_of_the_query():
 
 def test_an_empty_query_has_no_dense_head():
     assert DenseKeys(np.eye(2)).head("semantic", LabelledVectors([], np.zeros((0, 2)))) is None
+
+
+def test_relative_parts_are_how_a_key_differs_from_the_mean(assert_adds_up):
+    rng = np.random.default_rng(0)
+    common = 5 * np.ones(4)  # as all texts of some encoders have
+    pieces = [
+        LabelledVectors(list("abc")[: 1 + i % 3], rng.normal(size=(1 + i % 3, 4)) + common)
+        for i in range(7)
+    ]
+    keys = DenseKeys(np.stack([piece.total for piece in pieces]))
+    query = LabelledVectors(["x", "y"], rng.normal(size=(2, 4)) + common)
+    head = keys.head("dense", query, pieces.__getitem__, is_relative=True)
+    plain = keys.head("dense", query, pieces.__getitem__)
+    np.testing.assert_array_equal(head.scores, plain.scores)
+    mean = keys.vectors.mean(axis=0)
+    for i, own in enumerate(pieces):
+        parts = list(head.parts(i))
+        assert_adds_up([part.value for part in parts], head.scores[i])
+        for word, vector in zip(query.labels, query.vectors, strict=True):
+            added = sum(part.value for part in parts if part.query == word)
+            assert added == pytest.approx(vector @ (own.total - mean), abs=1e-6)
+    # Against the mean item, no constant is left.
+    fused = fuse([head], [1.0])
+    parts = list(fused.parts(3))
+    assert_adds_up([part.value for part in parts], fused.scores[3])
+    assert None not in {part.query for part in parts}

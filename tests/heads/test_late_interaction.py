@@ -93,6 +93,25 @@ def test_parts_are_word_by_word_and_add_up(second, assert_adds_up):
         assert {part.key for part in parts} == set(second.labels_of(i))
 
 
+def test_relative_parts_are_how_much_better_a_word_is_matched_than_on_average(
+    second, first, assert_adds_up
+):
+    relative = replace(second, is_relative=True)
+    plain, other = rerank(first, second, 0.5, depth=10), rerank(first, relative, 0.5, depth=10)
+    np.testing.assert_array_equal(plain.scores, other.scores)
+    candidates = [i for i in top_k(first.scores, 10) if i != EMPTY]
+    sums = np.zeros(3)
+    for i in candidates:
+        parts = other.parts(i)
+        assert_adds_up([part.value for part in parts], other.scores[i])
+        own = [part for part in parts if part.head == "token"]
+        assert None not in {part.query for part in own}
+        for row, word in enumerate(second.query.labels):
+            sums[row] += sum(part.value for part in own if part.query == word)
+    # Over all candidates, each word adds nothing.
+    np.testing.assert_allclose(sums, 0, atol=1e-4)
+
+
 def test_directions_in_int8_are_near_the_vectors(rng):
     """Half a level an entry at most: an error of ½ √d · max|v| / 127 beside a length of 1."""
     vectors = unit(rng.normal(size=(200, 384)))

@@ -1,8 +1,10 @@
 """What a build learns of queries that it cannot answer: evidence, texts that tell, a curve."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
+import qkvsearch as qkv
 from qkvsearch.heads.answerability import (
     FACT,
     WORDS,
@@ -31,7 +33,7 @@ from tests.terms import count_terms
 
 TITLES = [f"{a} {b} boat" for a in ("red", "blue", "grey") for b in ("sea", "lake", "river")]
 WEIGHTS = {"lexical": 0.5, "lsa": 0.5}
-FOREIGN = {name: texts for name, texts in unrelated_texts().items() if name != "English"}
+FOREIGN = unrelated_texts().sentences
 
 
 def keys_of(texts):
@@ -154,7 +156,7 @@ def test_what_the_catalog_has_is_likelier_than_what_it_cannot_have(known):
 
 def test_most_texts_that_cannot_be_answered_stay_below_the_level(known):
     keys = keys_of(TITLES * 3)
-    sentences = [sentence for of in unrelated_texts().values() for sentence in of]
+    sentences = [sentence for of in FOREIGN.values() for sentence in of]
     values = []
     for text in sentences:
         best = {"lexical": float(lexical_scores(keys, [text], Analyzer()).max()), "lsa": 0.0}
@@ -200,8 +202,11 @@ def test_made_queries_are_used_where_heads_were_weighed_by_them():
     assert all(one.keys.n_items == 120 for one in made)
     assert all(set(one.best) == set(WEIGHTS) for one in made)
     # As they are, neither standardized nor of the wrong axis.
-    expected = lexical_scores(made[0].keys, made[0].texts, Analyzer()).max(axis=1)
-    np.testing.assert_array_equal(made[0].best["lexical"], expected)
+    scores = lexical_scores(made[0].keys, made[0].texts, Analyzer())
+    found = made[0].best["lexical"]
+    np.testing.assert_array_equal(found.score, scores.max(axis=1))
+    above = (scores.max(axis=1) - scores.mean(axis=1)) / scores.std(axis=1)
+    np.testing.assert_allclose(found.deviations, above, rtol=1e-4)
     keys = keys_of(["\n".join(texts) for texts in zip(*fields, strict=True)])
     vectors = {"lsa": item_keys(encoders["lsa"].encode_many, fields)}
     best = best_scores(keys, encoders, vectors, Analyzer())
@@ -216,7 +221,7 @@ def test_the_curve_rises_and_parts_the_sides():
     # of their means, and the middle is between them.
     assert slope == pytest.approx(3, abs=0.4)
     assert -intercept / slope == pytest.approx(1.5, abs=0.15)
-    assert logistic_curve(high, low)[0] == 0
+    assert logistic_curve(high, low)[0] == calibration.MIN_SLOPE
 
 
 def test_scores_are_the_same_in_blocks(monkeypatch):
@@ -227,6 +232,14 @@ def test_scores_are_the_same_in_blocks(monkeypatch):
     whole = best_scores(keys, encoders, vectors, Analyzer())(texts)
     monkeypatch.setattr(calibration, "MAX_SCORES", 1)
     blocks = best_scores(keys, encoders, vectors, Analyzer())(texts)
-    for head, scores in whole.items():
-        np.testing.assert_allclose(blocks[head], scores, atol=1e-6)
-    assert whole["lexical"][2] == 0
+    for head, best in whole.items():
+        np.testing.assert_allclose(blocks[head].score, best.score, atol=1e-6)
+        np.testing.assert_allclose(blocks[head].deviations, best.deviations, rtol=1e-3, atol=1e-4)
+    assert whole["lexical"].score[2] == 0
+
+
+def test_ids_that_stand_in_for_titles_are_no_queries(tmp_path):
+    items = pd.DataFrame({"id": [f"{i}-0" for i in range(len(TITLES))], "body": TITLES})
+    columns = qkv.Columns(id="id", text=["body"])
+    with qkv.build(tmp_path / "ws", items=items, columns=columns, encoder="corpus") as engine:
+        assert engine.models.answerability.slope > 2 * calibration.MIN_SLOPE

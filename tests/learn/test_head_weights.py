@@ -1,15 +1,22 @@
-"""Head weights: learned from a catalog's own texts, or the prior ones where none can be."""
+"""Head weights: the fixed ones, unless weights learned from made queries are better, and none for
+encoders that a small catalog teaches nothing.
+"""
 
 import numpy as np
 import pytest
 
 from qkvsearch.learn.head_weights import (
-    MIN_LEXICAL,
+    MIN_ITEMS,
+    MIN_WORDS,
     conditional_logit,
+    is_better,
     learn_weights,
+    log_likelihoods,
     made_scores,
     mixed,
     standardized,
+    too_small,
+    without_learned,
 )
 from qkvsearch.learn.training_queries import (
     lexical_scores,
@@ -20,6 +27,7 @@ from qkvsearch.learn.training_queries import (
     passage,
 )
 from qkvsearch.text.analysis import Analyzer
+from qkvsearch.text.analyzed import AnalyzedTexts
 from qkvsearch.text.encoders import fitted_encoder, learned_encoder, prior_weights
 
 PRIOR = {"lexical": 0.5, "lsa": 0.5}
@@ -47,30 +55,89 @@ def lsa():
     return {"lsa": fitted_encoder("lsa", catalog())}
 
 
-def test_the_head_that_finds_what_is_asked_for_gets_the_weight():
+@pytest.fixture(scope="module")
+def one_head_finds():
+    """Scores of two heads for 400 queries: the first finds the answers, the second nothing."""
     rng = np.random.default_rng(0)
-    right, noise = 4 * np.eye(30) + rng.normal(size=(30, 30)), rng.normal(size=(30, 30))
-    scores = np.stack([standardized(right), standardized(noise)])
-    weights = conditional_logit([scores])
-    assert weights.sum() == pytest.approx(1)
-    assert weights[0] > 0.9
+    right = 6 * np.eye(400) + rng.normal(size=(400, 400))
+    noise = rng.normal(size=(400, 400))
+    return [np.stack([standardized(right), standardized(noise)])]
 
 
-def test_heads_that_find_nothing_share_the_weight():
-    worse = -np.stack([np.eye(8), np.eye(8)])
-    weights = conditional_logit([worse])
-    np.testing.assert_allclose(weights, [0.5, 0.5])
+EQUAL = np.array([0.5, 0.5])
 
 
-def test_words_keep_their_weight_and_dense_heads_share_the_rest(lsa):
-    for lexical in (0.1, 0.5):
-        learned = learn_weights(catalog(), lsa, {"lexical": lexical, "lsa": 1 - lexical})[0]
-        words = max(lexical, MIN_LEXICAL)
-        assert learned == pytest.approx({"lexical": words, "lsa": 1 - words})
+def test_the_head_that_finds_what_is_asked_for_gets_the_weight(one_head_finds):
+    weights = conditional_logit(one_head_finds, EQUAL)
+    assert weights[0] / weights.sum() > 0.8
+    assert is_better(one_head_finds, weights, EQUAL)
+
+
+def test_few_queries_hardly_change_fixed_weights(one_head_finds):
+    few = [scores[:, :4, :4] for scores in one_head_finds]
+    shares = [
+        weights[0] / weights.sum()
+        for weights in (conditional_logit(few, EQUAL), conditional_logit(one_head_finds, EQUAL))
+    ]
+    assert 0.5 <= shares[0] < 0.6 < shares[1]
+
+
+def test_weights_that_are_better_by_chance_alone_are_not_better(one_head_finds):
+    right = 4 * np.eye(400)
+    both = right + np.random.default_rng(1).normal(size=(2, 400, 400))
+    assert not is_better([both], conditional_logit([both], EQUAL), EQUAL)
+    assert not is_better(one_head_finds, 3 * EQUAL, EQUAL)  # only shares count
+
+
+def test_log_likelihoods_are_those_of_a_softmax():
+    scores = np.array([[[1.0, 0.0], [0.0, 0.0]]])
+    expected = np.log([np.e**2 / (np.e**2 + 1), 0.5])
+    np.testing.assert_allclose(log_likelihoods([scores], np.array([2.0])), expected)
+
+
+def test_words_keep_their_weight_and_dense_heads_share_the_rest():
     learned = mixed({"lexical": 0.3, "a": 0.6, "b": 0.1}, {"lexical": 0.9, "a": 0.02, "b": 0.08})
     assert learned == pytest.approx({"lexical": 0.3, "a": 0.14, "b": 0.56})
-    nothing = dict.fromkeys(("lexical", "a"), 0.0)
-    assert mixed({"lexical": 0.3, "a": 0.7}, nothing) == pytest.approx({"lexical": 0.3, "a": 0.7})
+    assert mixed({"lexical": 0.4, "a": 0.6, "b": 0.0}, {"lexical": 2.0, "a": 1.0})["b"] == 0
+
+
+def test_weights_are_learned_where_the_static_table_is_the_main_head(lsa, monkeypatch):
+    """Here `lsa` stands in for the table as well, which knows these words less."""
+    from qkvsearch.learn import head_weights
+
+    monkeypatch.setattr(head_weights, "is_better", lambda sets, learned, fixed: True)
+    encoders = {"lsa": lsa["lsa"], "static": lsa["lsa"], "minilm": lsa["lsa"]}
+    fixed = {"lexical": 0.2, "lsa": 0.1, "static": 0.7}
+    learned, made = learn_weights(catalog(), encoders, fixed)
+    assert len(made) == 1
+    assert learned["lexical"] == pytest.approx(0.2)
+    assert learned != fixed
+    other = {"lexical": 0.2, "static": 0.1, "minilm": 0.7}
+    assert learn_weights(catalog(), encoders, other)[0] == other
+    monkeypatch.setattr(head_weights, "is_better", lambda sets, learned, fixed: False)
+    assert learn_weights(catalog(), encoders, fixed)[0] == fixed
+
+
+def columns(n_items, n_words):
+    each = AnalyzedTexts.of_columns([[" ".join(["sea"] * n_words)] * n_items], Analyzer())
+    return [*each]
+
+
+def test_a_catalog_of_few_items_or_few_words_is_too_small():
+    words = -(-MIN_WORDS // MIN_ITEMS)
+    assert too_small(columns(MIN_ITEMS, words)) is None
+    assert "items" in too_small(columns(MIN_ITEMS - 1, 10 * words))
+    assert "words" in too_small(columns(MIN_ITEMS, words - 1))
+    assert too_small([]) is not None
+
+
+def test_words_take_over_the_weight_of_heads_that_a_catalog_teaches_nothing():
+    assert without_learned(prior_weights("corpus")) == {
+        "lexical": 1.0,
+        "lsa": 0.0,
+        "contrastive": 0.0,
+    }
+    assert without_learned(prior_weights("e5")) == pytest.approx(prior_weights("e5"))
 
 
 @pytest.mark.parametrize(
@@ -119,7 +186,7 @@ def test_encoders_are_learned_anew_without_the_items_asked_for(lsa, monkeypatch)
 
 
 def test_a_passage_is_words_in_a_row():
-    text = " ".join(f"w{i}" for i in range(100))
+    text = " ".join(f"w{chr(97 + i // 10)}{chr(97 + i % 10)}" for i in range(100))
     for seed in range(20):
         asked, rest = passage(text, np.random.default_rng(seed), Analyzer())
         assert len(asked.split()) == 25

@@ -107,6 +107,7 @@ def test_a_word_that_only_a_column_has_that_is_not_searched_is_noted(tmp_path):
             ("tent acme", "column mail, which is not searched, has: mail:acme asks for it, and a"),
             ("acme", "column mail, which is not searched, has: mail:acme asks for it"),
             ("tent zed", "No text has “zed”."),
+            ("tent zed zod", "No text has “zed”, “zod”."),
         ):
             assert note in " ".join(engine.search(query).notes)
         for query in ("tent AC-100/1", "tent red"):

@@ -33,9 +33,9 @@ def encoded(monkeypatch):
     """The texts of items that are encoded, unlike the queries that a build makes with tokens."""
     texts, encode = [], TransformerEncoder._encode_batch
 
-    def record(encoder, batch, longest, progress):
+    def record(encoder, batch, longest, *others):
         texts.extend(batch if longest else ())
-        return encode(encoder, batch, longest, progress)
+        return encode(encoder, batch, longest, *others)
 
     monkeypatch.setattr(TransformerEncoder, "_encode_batch", record)
     return texts

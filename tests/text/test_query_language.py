@@ -23,7 +23,12 @@ def read(query):
         ("red sho* blue", ["red", "sho*", "blue"]),
         ("title:sho*", ["title:sho*"]),
         ("“curly quotes” here", ['"curly quotes"', "here"]),
-        ('"one", "two".', ['"one"', ",", '"two"', "."]),
+        ('"one", "two".', ['"one"', '"two"']),
+        ("c:2005.", ["c:2005"]),
+        ("c:2005, genre:pop; x", ["c:2005", "genre:pop", "x"]),
+        ("c:2000.. c:..1999", ["c:2000..", "c:..1999"]),
+        ("c:2000.., c:..1999. c:2000...", ["c:2000..", "c:..1999", "c:2000.."]),
+        ("c:2000..2006,", ["c:2000..2006"]),
     ],
 )
 def test_operators_are_read(query, clauses):

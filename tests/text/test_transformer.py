@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from qkvsearch.attention.masks import look_ahead_mask
 from qkvsearch.errors import QkvError
+from qkvsearch.text.pretrained.bert import STEPS
 from qkvsearch.text.pretrained.transformer_encoder import TransformerEncoder
 
 tokenizers = pytest.importorskip("tokenizers", reason="needs tokenizers: qkvsearch[encoders]")
@@ -238,7 +239,11 @@ def reweighted(folder, tmp_path, weights):
         ("config.json", None, "no such file"),
         ("config.json", b"{", "not JSON"),
         ("config.json", [1], "not a JSON object"),
-        ("config.json", {**CONFIG, "model_type": "roberta"}, "model_type is 'roberta'"),
+        (
+            "config.json",
+            {**CONFIG, "model_type": "mpnet"},
+            "is 'mpnet'; what can be read is 'bert'",
+        ),
         ("config.json", {**CONFIG, "hidden_act": "silu"}, "hidden_act is 'silu'"),
         ("config.json", {**CONFIG, "position_embedding_type": "rotary"}, "is 'rotary'"),
         ("config.json", {**CONFIG, "num_attention_heads": 5}, "do not divide into 5 heads"),
@@ -248,8 +253,18 @@ def reweighted(folder, tmp_path, weights):
         ("model.safetensors", b"weights", "not a safetensors file"),
         ("tokenizer.json", None, "no such file"),
         ("tokenizer.json", b"{}", "not a tokenizer"),
-        ("1_Pooling/config.json", {"pooling_mode_cls_token": True}, "only the mean"),
-        ("1_Pooling/config.json", {"pooling_mode": {"mean": 1}}, "only the mean"),
+        ("1_Pooling/config.json", {"pooling_mode_max_tokens": True}, "is mean or cls"),
+        ("1_Pooling/config.json", {"pooling_mode": {"mean": 1}}, "is mean or cls"),
+        (
+            "1_Pooling/config.json",
+            {"pooling_mode_mean_tokens": True, "pooling_mode_cls_token": True},
+            "is mean or cls",
+        ),
+        (
+            "1_Pooling/config.json",
+            {"pooling_mode": "mean", "include_prompt": False},
+            "include_prompt is false",
+        ),
         ("config.json", b"[" * 200_000, "nested too deeply"),
         ("config.json", b'{"hidden_size": ' + b"9" * 5000 + b"}", "not JSON"),
         ("config.json", {**CONFIG, "hidden_size": 10**30}, r"is \(2, 24\), not \(2, 1000"),
@@ -292,6 +307,90 @@ def test_names_under_bert_and_half_precision_are_read(folder, tmp_path):
     np.testing.assert_allclose(
         total, TransformerEncoder.from_folder(folder).encode("deep sea").total, atol=0.02
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("modules.json", [{"type": "sentence_transformers.models.Dense"}], "has the step Dense"),
+        ("modules.json", {"type": "Pooling"}, "not a JSON array"),
+        ("modules.json", ["Pooling"], "has the step 'Pooling'"),
+        ("config_sentence_transformers.json", {"prompts": {"query": 1}}, "not texts by name"),
+    ],
+)
+def test_settings_of_a_sentence_encoder_that_cannot_be_read(
+    folder, tmp_path, name, content, message
+):
+    copy = changed(folder, tmp_path, "config.json", CONFIG)
+    (copy / name).write_text(json.dumps(content))
+    with pytest.raises(QkvError, match=message) as raised:
+        TransformerEncoder.from_folder(copy)
+    assert name in str(raised.value)
+
+
+@pytest.mark.parametrize("name", ["model.safetensors.index.json", "pytorch_model.bin"])
+def test_weights_in_other_files_are_refused_with_what_to_do(folder, tmp_path, name):
+    copy = changed(folder, tmp_path, "model.safetensors", None)
+    (copy / name).write_bytes(b"{}")
+    with pytest.raises(QkvError, match=r"no model\.safetensors: .*save"):
+        TransformerEncoder.from_folder(copy)
+
+
+@pytest.mark.parametrize("settings", [{"pooling_mode_cls_token": True}, {"pooling_mode": "cls"}])
+def test_the_first_token_is_the_text_where_the_model_pools_so(folder, tmp_path, settings):
+    copy = changed(folder, tmp_path, "1_Pooling/config.json", settings)
+    steps = [{"type": f"sentence_transformers.models.{name}"} for name in STEPS]
+    (copy / "modules.json").write_text(json.dumps(steps))
+    encoder = TransformerEncoder.from_folder(copy)
+    text = "A season 注"
+    first = encoder.attend(text).hidden[-1][0]
+    expected = first / np.linalg.norm(first)
+    read = encoder.read(text)
+    np.testing.assert_allclose(read.parts.total, expected, atol=1e-5)
+    np.testing.assert_allclose(encoder.encode_many([text, "sea"])[0], expected, atol=1e-5)
+    # The words of the second pass are those of any other encoder.
+    words = TransformerEncoder.from_folder(folder).read(text).tokens
+    np.testing.assert_allclose(read.tokens.vectors, words.vectors, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("settings", "prompts"),
+    [
+        ({"prompts": {"query": "find: ", "document": "deep "}}, ("find: ", "deep ")),
+        ({"prompts": {"query": "find: "}}, ("find: ", "")),
+        ({"prompts": {"passage": "text: "}}, ("", "text: ")),
+        ({"prompts": {"all": "deep "}, "default_prompt_name": "all"}, ("deep ", "deep ")),
+        ({"prompts": {}, "default_prompt_name": None}, ("", "")),
+        ({"prompts": None}, ("", "")),
+    ],
+)
+def test_prompts_are_those_of_the_configuration(folder, tmp_path, settings, prompts):
+    copy = changed(folder, tmp_path, "config.json", CONFIG)
+    (copy / "config_sentence_transformers.json").write_text(json.dumps(settings))
+    encoder = TransformerEncoder.from_folder(copy)
+    assert encoder.prompts == prompts
+    plain = TransformerEncoder.from_folder(folder)
+    for prompt, own in zip(prompts, (encoder.encode_queries, encoder.encode_many), strict=True):
+        expected = plain.encode_many([prompt + "sea"])
+        np.testing.assert_allclose(own(["sea"]), expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["roberta", "xlm-roberta"])
+def test_positions_of_roberta_begin_behind_those_of_padding(folder, tmp_path, kind):
+    config = {**CONFIG, "model_type": kind, "pad_token_id": 1, "type_vocab_size": 1}
+    weights = tensors()
+    kinds = "embeddings.token_type_embeddings.weight"
+    copy = reweighted(folder, tmp_path, {**weights, kinds: weights[kinds][:1]})
+    (copy / "config.json").write_text(json.dumps(config))
+    (copy / "sentence_bert_config.json").unlink()
+    encoder = TransformerEncoder.from_folder(copy)
+    assert encoder.limit == POSITIONS - 2
+    shifted = {**weights}
+    places = "embeddings.position_embeddings.weight"
+    shifted[places] = np.roll(weights[places], -2, axis=0)
+    bert = TransformerEncoder.from_folder(reweighted(folder, tmp_path / "bert", shifted))
+    text = "deep redder sea"
+    np.testing.assert_allclose(encoder.encode(text).total, bert.encode(text).total, atol=1e-6)
 
 
 def retold(folder, tmp_path, change):

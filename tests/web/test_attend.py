@@ -1,5 +1,7 @@
 """`attend` and `encode` over HTTP give what the encoder gives, in answers of bounded size."""
 
+import json
+import re
 import shutil
 
 import numpy as np
@@ -136,5 +138,34 @@ def test_what_cannot_be_asked(asked, asks, status, says):
     assert says in asked(status=status, **asks)["detail"]
 
 
-def test_the_page_names_the_encoders(client, installed):
-    assert '"encoders": ["minilm", "lsa"]' in client.get("/attend").text
+def facts_of_the_page(client):
+    page = client.get("/attend").text
+    return json.loads(re.search(r'id="facts"[^>]*>(.*?)</script>', page, re.DOTALL).group(1))
+
+
+def test_the_page_names_the_encoders_a_transformer_first(client, installed):
+    facts = facts_of_the_page(client)
+    assert (facts["encoders"], facts["recorded"]) == (["minilm", "lsa"], "")
+
+
+def test_without_a_transformer_the_page_has_what_one_made_of_its_examples(client):
+    facts = facts_of_the_page(client)
+    assert facts["encoders"] == ["lsa"]
+    recorded = client.get(facts["recorded"]).json()
+    for example, answer in zip(facts["examples"], recorded["answers"], strict=True):
+        assert (answer["encoder"], answer["mask"]) == ("minilm", example.get("mask", "none"))
+        assert (answer["against"] is None) == ("against" not in example)
+        weights = np.array(
+            [[[w or 0 for w in row] for row in one["weights"]] for one in answer["maps"]]
+        )
+        n = len(answer["words"])
+        assert weights.shape == (answer["layers"] * answer["heads"], n, n)
+        # Each weight was rounded.
+        np.testing.assert_allclose(weights.sum(axis=-1), recorded["unit"], atol=n / 2)
+        i, j = answer["words"].index(example["word"]), answer["words"].index(example["at"])
+        row = weights[weights[:, i, j].argmax(), i]
+        assert row.argmax() == j
+        assert row[j] > recorded["unit"] / 2
+        hidden = [word for word, weight in zip(answer["words"], weights[0, i], strict=True)
+                  if not weight]  # fmt: skip
+        assert "mask" not in example or hidden == ["<PAD>", "<PAD>"]

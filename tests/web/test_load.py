@@ -32,7 +32,7 @@ def test_a_hundred_explained_hits_are_a_small_answer(client, path, asked):
         assert total == pytest.approx(hit["score"], abs=1e-3)
 
 
-def test_a_thread_stops_at_the_deadline_of_its_request(asking, videos_path, monkeypatch):
+def test_a_thread_stops_at_the_deadline_of_its_request(asking, videos_path, monkeypatch, all_heads):
     explained = []
 
     def slow(ranking, index):

@@ -22,7 +22,7 @@ from qkvsearch.rank.ranking import Hit, Ranking
 from qkvsearch.rank.reasons import OVERALL, WordReasons, are_constant
 from qkvsearch.rank.search import search
 from qkvsearch.tables.ids import Ids, id_text
-from qkvsearch.text.analysis import HAS_CJK
+from qkvsearch.text.analysis import HAS_UNSPACED
 
 # The hits that are compared.
 DEPTH = 10
@@ -226,7 +226,7 @@ class Answer:
             for expansion in term.expansions
         }
         # Chinese is typed without blanks, and an item may have a piece of what was typed.
-        has_pieces = HAS_CJK(word) is not None
+        has_pieces = HAS_UNSPACED(word) is not None
         tokens_of = self.build.models.analyzer.tokens
         columns = self.build.texts.matches_of(self.query, self.row(item))
         return {

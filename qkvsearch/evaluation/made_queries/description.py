@@ -9,7 +9,7 @@ import numpy as np
 from qkvsearch.evaluation.made_queries.query_kind import SYNONYMS, MadeQuery, QueryKind
 from qkvsearch.evaluation.made_queries.related import RelatedWords
 from qkvsearch.evaluation.made_queries.source import MAX_ANSWERS, Source, sentences
-from qkvsearch.text.analysis import HAS_CJK
+from qkvsearch.text.analysis import HAS_UNSPACED
 
 # A shorter sentence is a heading; nobody types a longer one.
 MIN_WORDS, MAX_WORDS = 5, 25
@@ -28,8 +28,8 @@ class Description(QueryKind):
             return
         related = RelatedWords(source)
         for item, (text,) in source.shuffled_texts(rng, [column]):
-            # Chinese and Japanese are not cut into words here.
-            pieces = [piece for piece in sentences(text) if not HAS_CJK(piece)]
+            # A text without spaces is not cut into words here.
+            pieces = [piece for piece in sentences(text) if not HAS_UNSPACED(piece)]
             if not pieces:
                 continue
             sentence = pieces[rng.integers(len(pieces))]

@@ -14,7 +14,7 @@ from qkvsearch._utils.caching import cached_property
 from qkvsearch._utils.folding import fold
 from qkvsearch.evaluation.made_queries.source import Source
 from qkvsearch.evaluation.made_queries.static_table import static_table
-from qkvsearch.text.analysis import HAS_CJK, Token
+from qkvsearch.text.analysis import HAS_UNSPACED, Token
 from qkvsearch.text.related_words import MIN_PREFIX
 
 # A less similar word says something else.
@@ -54,7 +54,7 @@ class RelatedWords:
     def _near(self, token: Token) -> str | None:
         """Return the nearest word that is no other form of the word."""
         words, vectors = self._table
-        if not words or HAS_CJK(token.text):
+        if not words or HAS_UNSPACED(token.text):
             return None
         table = static_table()
         assert table is not None
@@ -79,7 +79,7 @@ class RelatedWords:
             for word in self.source.words()
             if len(word) >= SHORTEST
             and word.isalpha()
-            and not HAS_CJK(word)
+            and not HAS_UNSPACED(word)
             and (n_with := keys.n_with(self._term(word))) >= MIN_ITEMS
         }
         words = sorted(counts, key=lambda word: (-counts[word], word))[:MAX_WORDS]

@@ -14,7 +14,7 @@ import numpy as np
 from qkvsearch.evaluation.made_queries.alike import MIN_ITEMS, Alike
 from qkvsearch.evaluation.made_queries.query_kind import HEADS, MadeQuery, QueryKind
 from qkvsearch.evaluation.made_queries.source import MAX_ANSWERS, TITLE, Source
-from qkvsearch.text.analysis import HAS_CJK
+from qkvsearch.text.analysis import HAS_UNSPACED
 
 # The share of a title's telling words that a query has. Chosen, as the number of other words, on
 # TED's dev queries and on Cranfield.
@@ -37,8 +37,8 @@ class WordsAmongAlike(QueryKind):
         for item, texts in source.shuffled_texts(rng, source.text_columns):
             title = texts[source.text_columns.index(TITLE)]
             own = [word.text for word in source.telling_words(title)]
-            # Chinese and Japanese are not cut into words here.
-            if len(own) < 2 or HAS_CJK(title):
+            # A text without spaces is not cut into words here.
+            if len(own) < 2 or HAS_UNSPACED(title):
                 continue
             answers = source.titled(title)
             if item not in answers or len(answers) > MAX_ANSWERS:
@@ -62,6 +62,6 @@ def _other_words(source: Source, text: str, alike: tuple[int, ...]) -> list[str]
         token.text
         for row in source.texts(alike, source.text_columns)
         for token in source.telling_words("\n".join(row))
-        if token.term not in own and token.text.isalpha() and not HAS_CJK(token.text)
+        if token.term not in own and token.text.isalpha() and not HAS_UNSPACED(token.text)
     }
     return sorted(words)

@@ -209,13 +209,17 @@ def ask(given: Given) -> AttendQuestion:
 def encoder_for(given: Given) -> tuple[str, Any, str]:
     """Return a name, its encoder or None, and why an installed one cannot be read.
 
-    The static table answers only where it is asked for, or where a sentence is the reader's own.
+    The lesson's own sentence is MiniLM's, which was recorded. For a sentence of the reader's there
+    are e5 too, first of all in another script, and the static table.
     """
     if given.encoder is not None:
         return given.encoder, pretrained(given.encoder), ""
-    choices = ["minilm"]
-    if given.sentence is not None:
-        choices.append("static")
+    if given.sentence is None:
+        choices = ["minilm"]
+    elif given.sentence.isascii():
+        choices = ["minilm", "e5", "static"]
+    else:
+        choices = ["e5", "minilm", "static"]
     problem = ""
     for choice in choices:
         if find(choice) is None:

@@ -53,6 +53,9 @@ class DateType(ColumnType):
         return dict(sorted(total.items()))
 
     def test(self, text: str, is_prefix: bool) -> Callable[[Any], bool]:
+        first, dots, last = text.partition("..")
+        if dots and not is_prefix:
+            return _range_test(first, last)
         beginning = fold(text)
         return lambda cell: fold(str(cell)).startswith(beginning)
 
@@ -71,3 +74,21 @@ class DateType(ColumnType):
 
     def condition(self, name: str, value: str, distinct: Sequence[Any]) -> tuple[str, list[Any]]:
         return range_condition(name, value, "<=", str)
+
+
+def _range_test(first: str, last: str) -> Callable[[Any], bool]:
+    """Return the test for a range of dates, which includes all days of both ends.
+
+    >>> is_in = _range_test("2024-03", "2025")
+    >>> [is_in(date) for date in ("2024-02-29", "2024-03-01", "2025-12-31 23:59:59")]
+    [False, True, True]
+    """
+    ends = [end for end in (first, last) if end]
+    if not all(map(DateType().is_beginning, ends)):
+        return lambda cell: False
+
+    def is_within(cell: Any) -> bool:
+        date = str(cell)
+        return first <= date[: len(first)] and (not last or date[: len(last)] <= last)
+
+    return is_within

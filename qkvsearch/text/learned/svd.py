@@ -1,6 +1,6 @@
 """Term vectors from a catalog: truncated SVDs of tf-idf and of co-occurrence counts."""
 
-import math
+from bisect import bisect_left
 from typing import Any
 
 import numpy as np
@@ -14,9 +14,13 @@ from qkvsearch.text.token_encoder import TokenEncoder
 
 # Components computed beyond the requested ones, which makes the requested ones exact.
 OVERSAMPLES = 10
-# Pairs of terms that are counted at a time, and stored in all: 2 GB. Catalogs of long texts in many
-# words have more; only their most frequent terms get vectors.
-PAIRS_PER_BLOCK, MAX_PAIRS = 1 << 22, 1 << 28
+# Pairs of terms that are counted at a time.
+PAIRS_PER_BLOCK = 1 << 22
+# A text of n terms has n² pairs of them. Where texts have more pairs in all than `MIN_PAIRS` and
+# than `PAIRS_PER_TERM` for each of their terms, terms that few texts have get no vectors. Else long
+# Chinese texts take minutes, as most pairs of characters are in one text alone. `MAX_PAIRS` are
+# 2 GB.
+PAIRS_PER_TERM, MIN_PAIRS, MAX_PAIRS = 16, 1 << 23, 1 << 28
 # Columns that a thread multiplies at a time.
 COLUMNS_PER_TASK = 32
 
@@ -50,19 +54,12 @@ def cooccurrence_encoder(
 ) -> TokenEncoder:
     """Compute term vectors by a truncated SVD of `positive_information`.
 
-    The weights are the roots of the inverse document frequencies. If the terms have more than
-    `MAX_PAIRS` pairs, only the √MAX_PAIRS terms that most texts have get vectors; the others' are
-    zero.
+    The weights are the roots of the inverse document frequencies. Only `frequent_terms` get
+    vectors; the others' are zero.
     """
     vocabulary, counts = texts.term_counts()
-    terms = np.arange(len(vocabulary))
-    information = positive_information(counts, smoothing)
-    if information is None:
-        n_texts_with = np.bincount(counts.indices, minlength=len(terms))
-        most_frequent = np.argsort(-n_texts_with, kind="stable")[: math.isqrt(MAX_PAIRS)]
-        terms = np.sort(most_frequent)
-        information = positive_information(counts[:, terms], smoothing)
-        assert information is not None
+    terms = frequent_terms(counts)
+    information = positive_information(counts[:, terms], smoothing)
     n = min(n_components, len(terms))
     strengths, left, _ = truncated_svd(information, n, 4, seed)
     vectors = np.zeros((len(vocabulary), n), np.float32)
@@ -71,13 +68,30 @@ def cooccurrence_encoder(
     return TokenEncoder(vocabulary, vectors, weights, texts.runs.analyzer)
 
 
-def positive_information(counts: csr_matrix, smoothing: float) -> csr_matrix | None:
+def frequent_terms(counts: csr_matrix) -> np.ndarray:
+    """Return the columns of the terms that at least n texts have, for the least n with which the
+    pairs of terms are few enough to be decomposed. On most catalogs, these are all terms.
+    """
+    n_with = np.bincount(counts.indices, minlength=counts.shape[1])
+    limit = np.clip(PAIRS_PER_TERM * counts.nnz, MIN_PAIRS, MAX_PAIRS)
+    texts = _rows(counts)
+
+    def has_few_pairs(least: int) -> bool:
+        is_kept = n_with >= least
+        n_terms = np.bincount(texts[is_kept[counts.indices]]).astype(np.float64)
+        return bool(min(n_terms @ n_terms, float(is_kept.sum()) ** 2) <= limit)
+
+    least = bisect_left(range(int(n_with.max(initial=0)) + 1), True, key=has_few_pairs)
+    return np.flatnonzero(n_with >= least)
+
+
+def positive_information(counts: csr_matrix, smoothing: float) -> csr_matrix:
     """Return the positive pointwise mutual information of terms, float32 (n_terms, n_terms).
 
     It is max(0, ln p(t, c) / (p(t) p(c))) for each pair of terms that some text has: how much more
     often they occur in one text than if they were independent. A text counts 1/n for each pair of
     its n terms, so that long texts do not decide alone. Context frequencies are smoothed by a power
-    (Levy, Goldberg & Dagan 2015, sections 2.1 and 3.1). Return None for more than `MAX_PAIRS`.
+    (Levy, Goldberg & Dagan 2015, sections 2.1 and 3.1).
     """
     n_terms_of = np.maximum(np.diff(counts.indptr), 1)
     shares = np.repeat(1 / np.sqrt(n_terms_of), np.diff(counts.indptr)).astype(np.float32)
@@ -92,16 +106,11 @@ def positive_information(counts: csr_matrix, smoothing: float) -> csr_matrix | N
     # An upper bound of the pairs of each term, added up.
     bound = np.cumsum(np.append(0, (by_term > 0) @ np.diff(counts.indptr)))
     blocks = []
-    n_pairs = 0
     start = 0
     while start < by_term.shape[0]:
         end = int(np.searchsorted(bound, bound[start] + PAIRS_PER_BLOCK, side="right")) - 1
         end = max(end, start + 1)
-        block = _positive(by_term[start:end] @ shared, frequency[start:end], context)
-        blocks.append(block)
-        n_pairs += block.nnz
-        if n_pairs > MAX_PAIRS:
-            return None
+        blocks.append(_positive(by_term[start:end] @ shared, frequency[start:end], context))
         start = end
     return _stacked(blocks)
 

@@ -1,5 +1,6 @@
 """The files of a model, which may come from anywhere: checked before use, and never executed."""
 
+import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,6 +11,7 @@ import numpy as np
 from qkvsearch._utils.files import real_path
 from qkvsearch._utils.limits import MODEL_JSON
 from qkvsearch.errors import QkvError, need
+from qkvsearch.text.pretrained.subwords import PAD_TOKENS
 
 # For `errors.need`: the extra that has the libraries of the pretrained encoders.
 ENCODERS = ("encoders", "a pretrained encoder")
@@ -46,6 +48,22 @@ def check_json_size(path: Path) -> None:
         raise QkvError(f"{path}: cannot read: {error.strerror or error}") from None
 
 
+def read_json(path: Path, kind: type[dict | list]) -> Any:
+    """Read a JSON file, an object or an array. Raises `QkvError` that names it."""
+    check_json_size(path)
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except RecursionError:
+        raise QkvError(f"{path}: nested too deeply") from None
+    except OSError as error:
+        raise QkvError(f"{path}: cannot read: {error.strerror or error}") from None
+    except ValueError as error:
+        raise QkvError(f"{path}: not JSON: {error}") from None
+    if not isinstance(content, kind):
+        raise QkvError(f"{path}: not a JSON {'object' if kind is dict else 'array'}")
+    return content
+
+
 class TokenizerFile:
     """A `tokenizers.Tokenizer` from a file, which does not pad and cuts texts at `limit`.
 
@@ -80,13 +98,29 @@ class TokenizerFile:
         added = self.encode("")
         if len(added.ids) != len(added.tokens):
             raise QkvError(f"{self.path}: damaged: a special token has no id, or several")
-        highest = max([*self.vocabulary().values(), *added.ids], default=-1)
+        highest = max([self.highest_id(), *added.ids])
         if highest >= n:
             raise QkvError(f"{self.path}: has a token {highest:,}, and the model only {n:,} rows")
 
     def vocabulary(self) -> dict[str, int]:
         """Return all tokens with their ids."""
         return dict(self._tokenizer.get_vocab())
+
+    def highest_id(self) -> int:
+        """Return the highest id of a token, −1 where there is none."""
+        from tokenizers.models import Unigram
+
+        if not isinstance(self._tokenizer.model, Unigram):
+            return max(self.vocabulary().values(), default=-1)
+        # Its ids are those of its list of pieces. A dictionary of 250,000 takes half a second.
+        added = self._tokenizer.get_added_tokens_decoder()
+        return max(self._tokenizer.get_vocab_size(with_added_tokens=False) - 1, *added, -1)
+
+    @property
+    def padding_token(self) -> str:
+        """The special token that stands for padding."""
+        known = (token for token in PAD_TOKENS if self._tokenizer.token_to_id(token) is not None)
+        return next(known, PAD_TOKENS[0])
 
     def encode(self, text: str, **options: Any) -> Any:
         return self._run("encode", text, **options)
@@ -123,10 +157,10 @@ class Tensors:
             raise self._not_finite(name)
         return array
 
-    def read_half(self, name: str, shape: Sequence[int | None]) -> np.ndarray:
+    def read_half(self, name: str, shape: Sequence[int | None], because: str = "") -> np.ndarray:
         """Read an array like `read`, but leave float16 as it is."""
-        if self._check(name, shape)[1] != "F16":
-            return self.read(name, shape)
+        if self._check(name, shape, because)[1] != "F16":
+            return self.read(name, shape, because)
         array: np.ndarray = self.file.get_tensor(name)
         bits = array.reshape(-1).view("<u2")
         # All bits of the exponent are set, in blocks that stay in the cache: five times as quick.

@@ -130,7 +130,7 @@ class StaticEncoder(TableEncoder):
         """Return no words, since each consists of known pieces, of single bytes if need be."""
         return []
 
-    def sequence(self, text: str) -> LabelledVectors:
+    def _known(self, text: str) -> LabelledVectors:
         """Return the mean of each word's pieces, unweighted, in reading order."""
         labels, owners, ids = self._pieces(text)
         sums = sum_rows(self._rows(ids), owners, len(labels))

@@ -2,16 +2,17 @@
 
 import re
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
-from qkvsearch.text.analysis import CJK, MARKS, TextPattern
+from qkvsearch.text.analysis import IS_UNSPACED, MARKS, UNSPACED, TextPattern
 from qkvsearch.text.labelled import PADDING
 
-# A CJK character is a word: a run of them has no spaces to divide it.
-LETTER = rf"(?:(?![{CJK}_])[\w{MARKS}\u0300-\u036f])"
-WORDS = TextPattern(r"[^\W_]+(?:'[^\W_]+)*", rf"[{CJK}]|{LETTER}+(?:['’]{LETTER}+)*")
+# A character of a script without spaces is a word: nothing else divides a run of them.
+LETTER = rf"(?:(?![{UNSPACED}_])[\w{MARKS}\u0300-\u036f])"
+WORDS = TextPattern(r"[^\W_]+(?:'[^\W_]+)*", rf"[{UNSPACED}]|{LETTER}+(?:['’]{LETTER}+)*")
 # Anything but spaces, controls and characters of no width.
 VISIBLE = re.compile(
     r"[^\s\x00-\x1f\x7f-\x9f\xad\u200b-\u200f\u2028-\u202e\u2060-\u2064\ufe0f\ufeff]"
@@ -20,10 +21,15 @@ VISIBLE = re.compile(
 NO_WORD = -1
 # Words with more pieces on average are summed by `np.add.reduceat`.
 MAX_PIECES = 4
-# The special token that stands for padding in a BERT vocabulary.
-PAD_TOKEN = "[PAD]"
-# A piece that continues the word before it.
-CONTINUES = "##"
+# The special token that stands for padding, in BERT and in RoBERTa.
+PAD_TOKENS = ("[PAD]", "<pad>")
+# What the pieces of a prompt are called.
+PROMPT_TOKEN = "[PROMPT]"
+# How WordPiece marks a piece that continues the word before it, and how SentencePiece marks one
+# that does not.
+CONTINUES, BEGINS = "##", "▁"
+# How a piece is shown that is a space and nothing else, which SentencePiece makes.
+SPACE = "␣"
 
 
 def is_blank(text: str) -> bool:
@@ -170,16 +176,66 @@ def words_beyond(text: str, encoding: Any) -> list[str]:
 
 
 def piece_labels(text: str, encoding: Any) -> list[str]:
-    """Return the pieces as written, "##" before a continuation, `<PAD>`, and special tokens."""
+    """Return the pieces as written, "##" before a continuation, "␣" for a space alone, `<PAD>`, and
+    special tokens.
+    """
     labels = []
+    has_begins = any(token.startswith(BEGINS) for token in encoding.tokens)
     for token, (start, end), is_added in zip(
         encoding.tokens, encoding.offsets, encoding.special_tokens_mask, strict=True
     ):
-        if token == PAD_TOKEN:
+        if token in PAD_TOKENS:
             labels.append(PADDING)
         elif is_added:
             labels.append(token)
+        elif token == BEGINS:
+            labels.append(SPACE)
         else:
-            continues = CONTINUES if token.startswith(CONTINUES) and len(token) > 2 else ""
-            labels.append(continues + text[start:end])
+            piece = text[start:end]
+            is_continued = continues(token, text[:start], has_begins) and not is_sign(piece)
+            labels.append((CONTINUES if is_continued else "") + piece)
     return labels
+
+
+def is_sign(piece: str) -> bool:
+    """Return whether a piece has no letter and no digit: the end of a sentence continues no word.
+
+    >>> is_sign(","), is_sign("s'"), is_sign("深")
+    (True, False, False)
+    """
+    return not any(map(str.isalnum, piece))
+
+
+def continues(token: str, before: str, has_begins: bool) -> bool:
+    """Return whether a piece continues a word. has_begins: whether pieces that begin one are marked
+    so.
+
+    >>> continues("##er", "deep", False), continues("er", "deep", True), continues("深", "海", True)
+    (True, True, False)
+    """
+    if not has_begins:
+        return token.startswith(CONTINUES) and len(token) > len(CONTINUES)
+    return not token.startswith(BEGINS) and before[-1:].isalnum() and not IS_UNSPACED(before[-1])
+
+
+def behind_prompt(encoding: Any, prompt: str) -> Any:
+    """Return the encoding of a text that begins with a prompt, whose pieces are special tokens.
+
+    They are all called "[PROMPT]".
+    """
+    if not prompt:
+        return encoding
+    is_special, tokens = [], []
+    for token, (_, end), is_added in zip(
+        encoding.tokens, encoding.offsets, encoding.special_tokens_mask, strict=True
+    ):
+        is_of_prompt = not is_added and end <= len(prompt)
+        tokens.append(PROMPT_TOKEN if is_of_prompt else token)
+        is_special.append(bool(is_added) or is_of_prompt)
+    return SimpleNamespace(
+        ids=encoding.ids,
+        tokens=tokens,
+        offsets=encoding.offsets,
+        special_tokens_mask=is_special,
+        overflowing=encoding.overflowing,
+    )

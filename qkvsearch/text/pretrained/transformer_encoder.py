@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -20,9 +19,18 @@ from qkvsearch.attention.layers.fast_encoder import Chunk, encode_one, encode_pa
 from qkvsearch.attention.layers.transformer import Encoder, LayerOutput
 from qkvsearch.errors import QkvError
 from qkvsearch.text.encoded_text import EncodedText, check_length, mask_of
-from qkvsearch.text.labelled import PADDING, LabelledVectors, quantize_int8, unit_rows
+from qkvsearch.text.labelled import WRITTEN_PADDING, LabelledVectors, quantize_int8, unit_rows
 from qkvsearch.text.pretrained import encoding_cache
-from qkvsearch.text.pretrained.bert import TokenEmbedding, file_facts, read_input, read_layers
+from qkvsearch.text.pretrained.bert import (
+    CLS,
+    MEAN,
+    NO_PROMPTS,
+    Prompts,
+    TokenEmbedding,
+    file_facts,
+    read_input,
+    read_layers,
+)
 from qkvsearch.text.pretrained.encoding_cache import EncodingCache, Entry, model_key
 from qkvsearch.text.pretrained.onnx_layers import (
     MIN_COSINE,
@@ -34,8 +42,8 @@ from qkvsearch.text.pretrained.onnx_layers import (
     stored_layers,
 )
 from qkvsearch.text.pretrained.subwords import (
-    PAD_TOKEN,
     attended_words,
+    behind_prompt,
     is_blank,
     piece_labels,
     sum_rows,
@@ -63,11 +71,13 @@ NOTHING = SimpleNamespace(ids=[], tokens=[], offsets=[], special_tokens_mask=[],
 
 @dataclass(frozen=True, eq=False)
 class TransformerEncoder(TextEncoder):
-    """A `TextEncoder`: the mean of a text's contextual token vectors, scaled to length 1.
+    """A `TextEncoder`: the mean of a text's contextual token vectors, scaled to length 1; or the
+    vector of its first token, [CLS], where the model was trained so.
 
     tokenizer: a `tokenizers.Tokenizer` that cuts at `limit`. embedding: the input of the first
     layer. limit: the maximal number of tokens of a text, special ones included. folder: where the
-    layers are. fast: the same layers run by onnxruntime, or None to run them here.
+    layers are. prompts: what queries and items begin with; its pieces are special tokens. pooling:
+    `MEAN` or `CLS`. fast: the same layers run by onnxruntime, or None to run them here.
     Devlin et al. 2019 (BERT); mean pooling: Reimers and Gurevych 2019 (Sentence-BERT), section 3.
 
     A text without a visible character has no vectors; other libraries return the mean of [CLS] and
@@ -82,6 +92,8 @@ class TransformerEncoder(TextEncoder):
     embedding: TokenEmbedding
     limit: int
     folder: Path
+    prompts: Prompts = NO_PROMPTS
+    pooling: str = MEAN
     fast: OnnxLayers | None = None
 
     kind: ClassVar[str] = "a transformer"
@@ -94,13 +106,14 @@ class TransformerEncoder(TextEncoder):
     @classmethod
     def from_folder(cls, path: str | Path) -> TransformerEncoder:
         """Read a Hugging Face folder: config.json, model.safetensors, tokenizer.json and, where
-        there are any, 1_Pooling/config.json and sentence_bert_config.json.
+        there are any, modules.json, 1_Pooling/config.json, sentence_bert_config.json and
+        config_sentence_transformers.json.
 
         Raises `QkvError` that names the file that is missing, damaged or of another kind.
         """
         folder = Path(path)
-        tokenizer, embedding, limit = read_input(folder)
-        encoder = cls(tokenizer, embedding, limit, folder)
+        tokenizer, embedding, limit, prompts, pooling = read_input(folder)
+        encoder = cls(tokenizer, embedding, limit, folder, prompts, pooling)
         if runtime() == ONNX:
             layers = stored_layers(folder) or encoder._make_fast()
             if layers.cosine >= MIN_COSINE:
@@ -136,14 +149,28 @@ class TransformerEncoder(TextEncoder):
         """Return one labelled vector for each word and special token, the sum of its pieces' final
         vectors, scaled so that they add up to length 1; one contextual vector for each word in
         reading order, the mean of its pieces'; and the number of words beyond the limit.
+
+        With `CLS` the first token alone has a vector above 0: what it read of each word is not a
+        sum.
         """
-        text, encoding = self._encoding(text)
+        return self._read(text, self.prompts.query)
+
+    def encode_item(self, text: str) -> LabelledVectors:
+        """Return the vectors of a text of an item: see `TextEncoder`."""
+        return self._read(text, self.prompts.passage).parts
+
+    def _read(self, text: str, prompt: str) -> EncodedQuery:
+        text, encoding = self._encoding(text, prompt)
         with released():
             ids = np.array(encoding.ids, dtype=np.int64)
             x = self.embedding(ids)
             vectors = encode_one(self.encoder, x) if self.fast is None else self.fast.one(x)
         _check_finite(vectors)
-        shares = vectors / np.linalg.norm(vectors.sum(axis=0))
+        pooled = vectors
+        if self.pooling == CLS:
+            pooled = np.zeros_like(vectors)
+            pooled[:1] = vectors[:1]
+        shares = pooled / np.linalg.norm(pooled.sum(axis=0))
         words, owners = words_of(text, encoding)
         labels, parts = with_tokens(encoding.tokens, words, owners)
         unread = [word for word in words_beyond(text, encoding) if any(map(str.isalnum, word))]
@@ -160,6 +187,15 @@ class TransformerEncoder(TextEncoder):
         for start in range(0, len(texts), BATCH):
             batch = texts[start : start + BATCH]
             yield self._encode_batch(batch, longest, part_of(progress, start, len(texts)))
+
+    def encode_queries(self, texts: Sequence[str]) -> np.ndarray:
+        """Return the embeddings of queries: see `TextEncoder`."""
+        embeddings = np.zeros((len(texts), self.n_components), np.float32)
+        for start in range(0, len(texts), BATCH):
+            batch = texts[start : start + BATCH]
+            encoded, _ = self._encode_batch(batch, 0, None, self.prompts.query)
+            embeddings[start : start + len(batch)] = encoded.embeddings
+        return embeddings
 
     def encode_items(
         self, texts: Sequence[str], longest: int, progress: Progress | None = None
@@ -192,23 +228,30 @@ class TransformerEncoder(TextEncoder):
             yield EncodedTexts(embeddings, cut), [entry.tokens for entry in found]
 
     def _encode_batch(
-        self, texts: Sequence[str], longest: int, progress: Progress | None
+        self,
+        texts: Sequence[str],
+        longest: int,
+        progress: Progress | None,
+        prompt: str | None = None,
     ) -> tuple[EncodedTexts, list[np.ndarray]]:
+        """Encode texts behind a prompt, by default that of items."""
+        if prompt is None:
+            prompt = self.prompts.passage
         encode = self.tokenizer.encode_batch if longest else self.tokenizer.encode_batch_fast
         ids: list[np.ndarray] = []
         words: list[tuple[np.ndarray, int]] = []  # the owner of each piece, and how many words
         is_cut: list[bool] = []
-        for text, encoding in self._encodings(texts, encode):
+        for text, encoding in self._encodings(texts, encode, prompt):
             ids.append(np.array(encoding.ids, dtype=np.int32))
             is_cut.append(bool(encoding.overflowing))
             if longest:
-                labels, owners = words_of(text, encoding)
+                labels, owners = words_of(text, behind_prompt(encoding, prompt))
                 words.append((owners, len(labels)))
         embeddings = np.zeros((len(texts), self.n_components), np.float32)
         tokens = [np.zeros((0, self.n_components), dtype=np.int8)] * len(texts)
 
         def take(chunk: Chunk, x: np.ndarray) -> None:
-            embeddings[chunk.members] = _means(chunk, x)
+            embeddings[chunk.members] = _pooled(chunk, x, self.pooling)
             if longest:
                 for i, vectors in chunk.sequences(x):
                     owners, n_words = words[i]
@@ -221,10 +264,11 @@ class TransformerEncoder(TextEncoder):
 
     def attend(self, text: str, mask: str = "none") -> EncodedText:
         """Compute the attention of every layer and head: see `TextEncoder`. The model was trained
-        without a mask.
-        `<PAD>` in the text is the model's own padding token.
+        without a mask. `<PAD>` in the text is the model's own padding token. What a model wants
+        before queries and items is left out: only the text is shown.
         """
-        text, encoding = self._encoding(re.sub(PADDING, PAD_TOKEN, text, flags=re.IGNORECASE))
+        padding = self.tokenizer.padding_token
+        text, encoding = self._encoding(WRITTEN_PADDING.sub(padding, text))
         tokens = piece_labels(text, encoding)
         keep = mask_of(tokens, mask)
         check_length(len(tokens))
@@ -238,7 +282,7 @@ class TransformerEncoder(TextEncoder):
 
     def unread(self, text: str) -> list[str]:
         """Return the words beyond the limit."""
-        return list(dict.fromkeys(words_beyond(*self._encoding(text))))
+        return list(dict.fromkeys(words_beyond(*self._encoding(text, self.prompts.passage))))
 
     def _run(
         self,
@@ -270,18 +314,21 @@ class TransformerEncoder(TextEncoder):
         run(lengths, embed, take_and_report)
         report(0)
 
-    def _encoding(self, text: str) -> tuple[str, Any]:
-        """Return the text, with valid characters only, and its encoding."""
-        return next(self._encodings([text], lambda texts: [self.tokenizer.encode(texts[0])]))
+    def _encoding(self, text: str, prompt: str = "") -> tuple[str, Any]:
+        """Return the text behind the prompt, with valid characters only, and its encoding."""
+        encode = self.tokenizer.encode
+        [(text, encoding)] = self._encodings([text], lambda texts: [encode(texts[0])], prompt)
+        return text, behind_prompt(encoding, prompt)
 
     def _encodings(
-        self, texts: Sequence[str], encode: Callable[[list[str]], list[Any]]
+        self, texts: Sequence[str], encode: Callable[[list[str]], list[Any]], prompt: str = ""
     ) -> Iterator[tuple[str, Any]]:
-        """Yield each text, with valid characters only, and its encoding."""
-        n_added: int = self.tokenizer.num_special_tokens_to_add(False)
-        valid = [whole(text) for text in texts]
-        for text, encoding in zip(valid, encode(valid), strict=True):
-            yield text, NOTHING if is_blank(text) or len(encoding.ids) <= n_added else encoding
+        """Yield each text behind the prompt, with valid characters only, and its encoding."""
+        without_text = self.tokenizer.encode(prompt).ids
+        prompted = [prompt + whole(text) for text in texts]
+        for text, given, encoding in zip(prompted, texts, encode(prompted), strict=True):
+            is_read = not is_blank(given) and encoding.ids != without_text
+            yield text, encoding if is_read else NOTHING
 
 
 def _steps(texts: Sequence[str]) -> Iterator[list[str]]:
@@ -304,9 +351,13 @@ def _check_finite(vectors: np.ndarray) -> None:
         raise QkvError("the model makes numbers of a text that are not finite: it is damaged")
 
 
-def _means(chunk: Chunk, x: np.ndarray) -> np.ndarray:
-    """Return the mean of each sequence's vectors, scaled to length 1: (n_sequences, d)."""
-    return unit_rows(np.concatenate([group.mean(axis=1) for group in chunk.groups_of(x)]))
+def _pooled(chunk: Chunk, x: np.ndarray, pooling: str) -> np.ndarray:
+    """Return the mean or the first of each sequence's vectors, scaled to length 1: (n_sequences,
+    d).
+    """
+    groups = chunk.groups_of(x)
+    rows = [group[:, 0] if pooling == CLS else group.mean(axis=1) for group in groups]
+    return unit_rows(np.concatenate(rows))
 
 
 def _word_means(vectors: np.ndarray, owners: np.ndarray, n_words: int) -> np.ndarray:

@@ -25,7 +25,7 @@ router = APIRouter(tags=["attend"], route_class=StrictRoute)
 MAX_WEIGHTS = 140_000
 DECIMALS = 4
 # Beside the encoder of the build.
-INSTALLED = ["minilm", "static"]
+INSTALLED = ["minilm", "e5", "static"]
 
 
 class AttendParameters(Parameters):
@@ -50,7 +50,9 @@ class AttendParameters(Parameters):
     ] = ""
     encoder: Annotated[
         Text | None,
-        Field(description="minilm or static, where installed; by default the build's main one."),
+        Field(
+            description="minilm, e5 or static, where installed; by default the build's main one."
+        ),
     ] = None
 
 
@@ -103,6 +105,11 @@ def attend_within(engine: Engine, parameters: AttendParameters) -> dict[str, Any
     models = engine.models
     name = models.main_head if parameters.encoder is None else parameters.encoder
     encoder = models.encoder(name) if name == models.main_head else _installed(name)
+    return answer_of(name, encoder, parameters)
+
+
+def answer_of(name: str, encoder: TextEncoder, parameters: AttendParameters) -> dict[str, Any]:
+    """Return the fields of `Attention` by this encoder. Raises as `attend_within` does."""
     reading = encoder.attend(parameters.text, parameters.mask)
     maps = _maps(reading, parameters.layer, parameters.head)
     notes = _missing(reading)

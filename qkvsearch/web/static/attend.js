@@ -10,16 +10,10 @@ import { announce, begin, onKey, remember, state } from "./shell.js";
 import { count, facts, say, share } from "./words.js";
 
 // What there is to see at once, and what it shows: which word, looking at which.
-const EXAMPLES = [
-  { text: "the animal did not cross the street because it was too tired", word: "it", at: "animal" },
-  {
-    text: "we walked along the bank of the river",
-    word: "bank",
-    at: "river",
-    against: "she opened an account at the bank",
-  },
-  { text: "deep learning with attention <PAD> <PAD>", word: "attention", at: "learning", mask: "padding" },
-];
+const EXAMPLES = facts.examples;
+// Where no transformer is installed, what MiniLM made of the examples is chosen like an encoder.
+const RECORDED = "recorded";
+const ENCODERS = facts.recorded ? [RECORDED, ...facts.encoders] : facts.encoders;
 const MASKS = ["none", "padding", "causal"];
 const VIEWS = ["one", "mean"];
 const given = state();
@@ -30,7 +24,7 @@ const chosen = {
   text: given.get("text") ?? "",
   against: given.get("against") ?? "",
   mask: MASKS.includes(given.get("mask")) ? given.get("mask") : "none",
-  encoder: facts.encoders.includes(given.get("encoder")) ? given.get("encoder") : facts.encoders[0],
+  encoder: ENCODERS.includes(given.get("encoder")) ? given.get("encoder") : facts.encoders[0],
   view: VIEWS.includes(given.get("view")) ? given.get("view") : "one",
   layer: whole("layer"),
   head: whole("head"),
@@ -55,9 +49,18 @@ const question = () => ({
   against: chosen.against,
   encoder: chosen.encoder,
 });
-const send = latest((values) => ask("attend", values), show, fail);
+const send = latest(answerTo, show, fail);
+
+/** What the server says, or what was recorded. */
+function answerTo(values) {
+  return values.encoder === RECORDED ? fromRecord(values) : ask("attend", values);
+}
 
 function asks() {
+  if (chosen.encoder === RECORDED && recordedPlace(chosen) < 0) {
+    chosen.encoder = facts.encoders[0];
+    fill();
+  }
   keep();
   if (chosen.text.trim()) {
     send(question());
@@ -97,12 +100,36 @@ function fail(error) {
   announce(error.message);
 }
 
+// --- what was recorded ---
+
+/** Which example this is, with its mask and its second sentence; −1 for none. */
+function recordedPlace({ text, mask, against }) {
+  return EXAMPLES.findIndex(
+    (one) => one.text === text && (one.mask ?? "none") === mask && (one.against ?? "") === against,
+  );
+}
+
+/** A sentence with what stands between backticks as code. */
+const withCode = (sentence) => sentence.split("`").map((part, place) => (place % 2 ? el("code", {}, part) : part));
+
+let records = null;
+
+async function fromRecord(values) {
+  records ??= await (await fetch(facts.recorded)).json();
+  const { unit } = records;
+  const found = records.answers[recordedPlace(values)];
+  const weights = (map) => map.weights.map((row) => row.map((weight) => (weight === null ? null : weight / unit)));
+  return { ...found, maps: found.maps.map((map) => ({ ...map, weights: weights(map) })) };
+}
+
 // --- what is shown ---
 
 function show(answer, asked, isNewest) {
   const before = reading?.words[chosen.word];
   reading = new Reading(answer);
-  byId("notes").replaceChildren(...answer.notes.map((note) => el("p", { class: "note" }, text(note))));
+  const notes = answer.notes.map((note) => el("p", { class: "note" }, text(note)));
+  if (asked.encoder === RECORDED) notes.unshift(el("p", { class: "note" }, withCode(say("recorded"))));
+  byId("notes").replaceChildren(...notes);
   const { words, layers, heads, hasLayers } = reading;
   byId("size").textContent = say(hasLayers ? "size" : "sizeOnly", {
     words: count(words.length), tokens: count(answer.tokens.length), layers, heads,
@@ -249,12 +276,15 @@ function fill() {
 function take(example) {
   wanted = example;
   Object.assign(chosen, { text: example.text, against: example.against ?? "", mask: example.mask ?? "none", view: "one" });
+  if (facts.recorded) chosen.encoder = RECORDED;
   fill();
 }
 
 function start() {
-  for (const name of facts.encoders) byId("encoder").append(el("option", { value: name }, name));
-  byId("encoders").hidden = facts.encoders.length < 2;
+  for (const name of ENCODERS) {
+    byId("encoder").append(el("option", { value: name }, name === RECORDED ? say("recordedName") : name));
+  }
+  byId("encoders").hidden = ENCODERS.length < 2;
   EXAMPLES.forEach((example, place) => {
     const use = () => {
       take(example);
@@ -267,6 +297,7 @@ function start() {
   for (const id of ["text", "against", "encoder"]) {
     onTyped(byId(id), () => {
       chosen[id] = byId(id).value;
+      if (id === "encoder" && chosen.encoder === RECORDED && recordedPlace(chosen) < 0) take(EXAMPLES[0]);
       asks();
     });
   }

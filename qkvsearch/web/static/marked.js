@@ -4,6 +4,9 @@ import { el, text } from "./dom.js";
 // With the flag u an expression may escape these alone.
 const escaped = (word) => word.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&");
 const LETTER = "[\\p{L}\\p{N}]";
+// Han, kana, Hangul; Thai, Lao, Burmese and Khmer.
+const UNSPACED =
+  /^[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Thai}\p{Script=Lao}\p{Script=Myanmar}\p{Script=Khmer}]/u;
 
 /** What finds these words as wholes, or null for none. Scripts without blanks have no wholes. */
 export function finder(words) {
@@ -12,7 +15,7 @@ export function finder(words) {
   const pieces = known
     .sort((a, b) => b.length - a.length)
     .map((word) =>
-      /^[\u3040-\u9fff\uac00-\ud7af]/.test(word) ? escaped(word) : `(?<!${LETTER})${escaped(word)}(?!${LETTER})`,
+      UNSPACED.test(word) ? escaped(word) : `(?<!${LETTER})${escaped(word)}(?!${LETTER})`,
     );
   return new RegExp(`(${pieces.join("|")})`, "giu");
 }

@@ -20,6 +20,14 @@ def layered(chromium, serving, videos_path, tiny_bert, tmp_path_factory):
 
 
 @pytest.fixture
+def plain(chromium, serving, videos_path, tmp_path, monkeypatch):
+    """A server of the videos without a transformer."""
+    monkeypatch.setenv("QKVSEARCH_MODELS", str(tmp_path))
+    with serving(videos_path, "--read-only") as server:
+        yield server
+
+
+@pytest.fixture
 def page(visit, layered):
     with visit(layered, SENTENCE) as found:
         found.wait_for_selector("#lines button[aria-current]")
@@ -41,9 +49,9 @@ def answered(page):
 def test_an_example_is_there_at_once(visit, layered):
     with visit(layered, "/attend") as page:
         page.wait_for_selector("#lines button[aria-current]")
-        assert page.input_value("#text").startswith("the animal")
+        assert page.input_value("#text").startswith("The animal")
         assert page.locator("#heads button").count() == 2 * (3 + 1)
-        page.wait_for_function("() => location.search.includes('text=the+animal')")
+        page.wait_for_function("() => location.search.includes('text=The+animal')")
 
 
 def test_numbers_are_those_of_the_answer_word_by_word(page):
@@ -155,7 +163,26 @@ def test_without_layers_there_is_one_map(visit, layered):
         assert page.locator("#layers").is_hidden()
         assert "no layers and heads" in page.text_content("#map-said")
         page.keyboard.press("]")
-        assert page.text_content("#place") == "Attention without layers and heads"
+        assert "Q = K = V = X" in page.text_content("#place")
+
+
+def test_without_a_transformer_the_page_opens_with_a_recorded_example(visit, plain):
+    with visit(plain, "/attend") as page:
+        page.wait_for_selector("#lines button[aria-current]")
+        assert page.input_value("#encoder") == "recorded"
+        assert "Recorded" in page.text_content("#notes")
+        assert "“it” attends most to “animal”" in page.text_content("#sentence")
+        page.locator("#examples button").nth(2).click()
+        page.wait_for_selector("table.map td.off")
+        # What was not recorded is read by the encoder of the build.
+        page.fill("#text", "guitar lesson")
+        page.wait_for_selector("#layers", state="hidden")
+        assert page.input_value("#encoder") == "lsa"
+        assert page.text_content("#notes") == ""
+        assert "Q = K = V = X" in page.text_content("#place")
+        page.select_option("#encoder", "recorded")
+        page.wait_for_selector("#layers", state="visible")
+        assert page.input_value("#text").startswith("The animal")
 
 
 def test_an_answer_that_nobody_asks_for_any_more_is_not_shown(page, until, rested):

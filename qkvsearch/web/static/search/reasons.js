@@ -144,7 +144,7 @@ const sumRow = (label, values, shown) =>
   el("tr", { class: "sums" }, el("th", { scope: "row" }, label), values.map((value, place) => figure(value, signed(shown[place]))));
 
 /** A word, or what a token that an encoder adds, such as [SEP], stands for. */
-const plain = (word) => (/^\[[A-Z]+\]$/.test(word) ? say("r_overall meaning") : owned(word, 40));
+const plain = (word) => (/^(\[[A-Z]+\]|<\/?\w+>)$/.test(word) ? say("r_overall meaning") : owned(word, 40));
 
 /** The caption, the query's words, and a row for each word of the item. A row ends in the sum of its cells as they
  *  are shown. cells, shown: a column for each word of the query. */

@@ -1,0 +1,359 @@
+"""How well a hit matches a query: strong, good or weak.
+
+A logistic regression of four numbers says how likely a hit is right. The numbers have no unit and
+do not depend on the length of a text, so that what one set of judged queries teaches holds on
+others. benchmarks/defaults/grades.py fits it on TED's dev queries, and
+benchmarks/claims/match_grades.py measures what the grades are worth on sets that it did not see.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from math import log1p
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from qkvsearch._utils.caching import cached_property
+from qkvsearch.heads.bm25 import QueryTerm, TermKeys
+from qkvsearch.heads.lookup import Lookup
+from qkvsearch.heads.stored_models import StoredModels
+from qkvsearch.heads.unit_phrases import has_unspaced, overlap, units_of
+from qkvsearch.heads.word_index import WordIndex
+from qkvsearch.rank.answerable import are_near
+from qkvsearch.scores.fusion import Scores
+from qkvsearch.text.analysis import HAS_CJK, HAS_UNSPACED, Token
+
+STRONG, GOOD, WEAK = "strong", "good", "weak"
+# A hit that has this share of the query's words, by their weight, and has them together is strong.
+MOST = 0.8
+# A hit that has this share of them is not weak.
+MUCH = 0.6
+# A hit of a query of so few words is strong only if it has `MUCH` of them. Where texts have at most
+# the share `KNOWN` of them, it is weak with less than `LITTLE`. A near meaning is never weak.
+FEW_WORDS, KNOWN, LITTLE = 5, 0.6, 0.38
+# The words of a long text stand together where so many words have them.
+PASSAGE = 30
+# A word whose `rarity` in the language is below this one is common.
+COMMON = 0.6
+# The rarity of a word counts to this power. It is a factor of BM25, too, which with a power of 1
+# ranks best; but what a query asks for is in its rarer words.
+RARITY_POWER = 2
+# How many words a pair of units is in scripts without spaces: a Chinese word has 1.6 to 1.7.
+PAIR_WEIGHT = 0.6
+# How many pairs of letters of Thai and the like are a word, which is longer than one of Chinese.
+PAIRS_OF_A_WORD = 3
+# The logarithm of the rank in meaning where no head tells it: about that of a right first hit.
+UNKNOWN_RANK = 0.7
+# Ranks beyond the tenth are all as far.
+MAX_RANK = log1p(10)
+
+
+@dataclass(frozen=True)
+class Grader:
+    """The logistic regression, and the probabilities from which and below which grades begin."""
+
+    # A factor for each of the numbers of `Numbers`, by name.
+    factors: Mapping[str, float]
+    intercept: float
+    # A hit that is as likely to be right is strong.
+    strong: float
+    # A hit that is less likely to be right is weak.
+    weak: float
+
+    def probabilities(self, numbers: Numbers) -> np.ndarray:
+        """Return how likely each hit is right, (n,)."""
+        logits: Any = self.intercept
+        for name, values in numbers._asdict().items():
+            logits = logits + self.factors[name] * values
+        return np.asarray(1 / (1 + np.exp(-logits)))
+
+
+class Numbers(NamedTuple):
+    """What the probability that a hit is right is computed from, each (n,) for n hits."""
+
+    # How far the fused score is above that of the next item, as a share of how far it is above the
+    # mean of all items; 0 for an item that another is above.
+    lead: np.ndarray
+    # The share of the query's words that the hit has, by their weight.
+    share: np.ndarray
+    # How much the words of the query tell: ln(1 + the sum of their weights).
+    words: np.ndarray
+    # The mean of ln(1 + rank) in the dense heads, where the best item has rank 0.
+    rank: np.ndarray
+
+
+@cache
+def grader() -> Grader:
+    """Return what benchmarks/defaults/grades.py fitted."""
+    path = Path(__file__).with_name("grades.json")
+    return Grader(**json.loads(path.read_text(encoding="utf-8")))
+
+
+def grades(
+    models: StoredModels,
+    query: Lookup,
+    tokens: Sequence[Token],
+    fused: Scores,
+    positions: np.ndarray,
+    codes: Scores | None,
+) -> list[str]:
+    """Return whether each hit is a strong, a good or a weak match of the query.
+
+    A hit is strong if it has a code of the query, if it has nearly all of its words together, or if
+    it is likely to be right. It is weak if it is unlikely to be right and does not have most words.
+    Of a query of few words a hit that is likely to be right needs most of them to be strong. It is
+    weak if it has few of them and the catalog lacks many, and not if its meaning is near.
+
+    tokens: all words of the query in order, with stop words. fused: with the `raw` scores of the
+    heads.
+    """
+    words = QueryWords.of(models.lexical_keys, query, tokens, positions)
+    fitted = grader()
+    probabilities = fitted.probabilities(numbers(models, words, fused, positions))
+    has_much = words.shares >= MUCH
+    is_strong = probabilities >= fitted.strong
+    is_weak = (probabilities < fitted.weak) & ~has_much
+    if words.n <= FEW_WORDS:
+        is_strong &= has_much
+        if query.words.share <= KNOWN:
+            is_weak |= words.shares < LITTLE
+        is_weak &= ~are_near(models, query.words, fused.raw, positions)
+    is_strong |= words.together(models.words, positions) >= MOST
+    if codes is not None:
+        is_strong |= codes.scores[positions] > 0
+    return np.where(is_strong, STRONG, np.where(is_weak, WEAK, GOOD)).tolist()
+
+
+def numbers(
+    models: StoredModels, words: QueryWords, fused: Scores, positions: np.ndarray
+) -> Numbers:
+    """Return what the grades of hits are computed from."""
+    return Numbers(
+        lead=_lead(fused, positions),
+        share=words.shares,
+        words=np.full(len(positions), log1p(float(words.weights.sum()))),
+        rank=_rank_in_meaning(models, fused.raw, positions),
+    )
+
+
+def _lead(fused: Scores, positions: np.ndarray) -> np.ndarray:
+    """Return by how much each hit leads, (n,). All items count, whether they may be hits or not."""
+    scores = fused.scores
+    if len(scores) < 2:
+        return np.ones(len(positions))
+    best_position = int(scores.argmax())
+    best = float(scores[best_position])
+    second = max(
+        float(scores[:best_position].max(initial=-np.inf)),
+        float(scores[best_position + 1 :].max(initial=-np.inf)),
+    )
+    height = best - fused.moments[0]
+    lead = (best - second) / height if height > 0 else 0.0
+    return np.where(scores[positions] >= best, lead, 0.0)
+
+
+def _rank_in_meaning(
+    models: StoredModels, heads: Mapping[str, Scores], positions: np.ndarray
+) -> np.ndarray:
+    """Return the mean of ln(1 + rank) of each hit in the dense heads, weighed as by the build."""
+    dense = [name for name in models.dense_heads if name in heads]
+    if not dense:
+        return np.full(len(positions), UNKNOWN_RANK)
+    weights = np.array([models.head_weights[name] for name in dense])
+    if not weights.any():
+        weights = np.ones(len(dense))
+    ranks = np.array([_ranks(heads[name].scores, positions) for name in dense])
+    mean = weights @ np.log1p(ranks) / weights.sum()
+    return np.asarray(np.minimum(mean, MAX_RANK))
+
+
+def _ranks(scores: np.ndarray, positions: np.ndarray) -> list[int]:
+    """Return how many items have a higher score than each of these, (n,)."""
+    return [int(np.count_nonzero(scores > score)) for score in scores[positions]]
+
+
+# --- the words that a query and a hit share ---
+
+
+@dataclass(frozen=True)
+class QueryWords:
+    """The words of a query, and which hits have them.
+
+    In scripts without spaces they are pairs of units (characters, or letters with their vowels),
+    which overlap. Each counts `PAIR_WEIGHT`. Pairs that no text has count nothing, since most of
+    them are the end of a word and the beginning of the next one. A unit that is in no other pair
+    counts as a word that no hit has: nearly every long text has it somewhere.
+    """
+
+    # How many words there are. Each pair of Chinese characters is one.
+    n: float
+    # How much each word counts, (n_words,): its idf times its rarity in the language squared.
+    weights: np.ndarray
+    # Which hits have each word, bool (n_words, n).
+    has: np.ndarray
+    # What each is looked up by.
+    terms: Sequence[QueryTerm]
+
+    @classmethod
+    def of(
+        cls, keys: TermKeys, query: Lookup, tokens: Sequence[Token], positions: np.ndarray
+    ) -> QueryWords:
+        """Look the words of a query up. tokens: all of them in order, with stop words."""
+        # The type of the items that have a word, which are not copied to compare them.
+        positions = positions.astype(np.int32)
+        asking = asking_terms(tokens, keys.rarity)
+        pairs = list(zip(query.tokens, query.terms, strict=False))
+        asked_for = [(token, term) for token, term in pairs if token.term not in asking] or pairs
+        words = [_Found.of(keys, token, term, positions) for token, term in asked_for]
+        n_words: float = len(words)
+        if has_unspaced(query.tokens):
+            n_words = sum(1 / PAIRS_OF_A_WORD if _is_thai(word.text) else 1 for word in words)
+            words = _without_overlap(keys, words, positions)
+        if not words:
+            return cls(0, np.zeros(0), np.zeros((0, len(positions)), dtype=bool), [])
+        return cls(
+            n=n_words,
+            weights=np.array([word.weight for word in words]),
+            has=np.array([word.has for word in words]),
+            terms=[word.term for word in words],
+        )
+
+    @cached_property
+    def shares(self) -> np.ndarray:
+        """The share of the words that each hit has, by their weights, (n,); 0 without words."""
+        return np.asarray(self.weights @ self.has / max(float(self.weights.sum()), 1e-9))
+
+    def together(self, index: WordIndex, positions: np.ndarray) -> np.ndarray:
+        """Return the share of the words that each hit has together, (n,); 0 below `MOST`.
+
+        These are the words in its short columns, and those in one passage of a long one.
+        """
+        shares = np.where(self.shares >= MOST, self.shares, 0.0)
+        if not shares.any():
+            return shares
+        terms = sorted({term for word in self.terms for term in _ways(word)})
+        for i in np.flatnonzero(shares):
+            if index.length(int(positions[i])) <= PASSAGE:
+                continue
+            places = index.places(terms, int(positions[i]), PASSAGE)
+            shares[i] *= self._densest(terms, places)
+        return shares
+
+    def _densest(self, terms: Sequence[str], places: tuple[np.ndarray, np.ndarray]) -> float:
+        """Return which part of the hit's own share is together. places: see `WordIndex.places`."""
+        slots, numbers = places
+        number_of = {term: number for number, term in enumerate(terms)}
+        starts = np.unique(slots)
+        together = np.zeros(len(starts))
+        present = 0.0
+        for weight, word in zip(self.weights, self.terms, strict=True):
+            own = slots[np.isin(numbers, [number_of[term] for term in _ways(word)])]
+            if not len(own):
+                continue
+            present += weight
+            # The next place of the word from each start on, or a place in a short column.
+            following = np.append(own, np.iinfo(np.int64).max)[own.searchsorted(starts)]
+            together += weight * ((following < starts + PASSAGE) | (own[0] < 0))
+        return float(together.max(initial=0.0)) / present if present > 0 else 1.0
+
+
+class _Found(NamedTuple):
+    """A word of a query as the catalog has it."""
+
+    text: str
+    weight: float
+    # Which hits have it, bool (n,).
+    has: np.ndarray
+    is_known: bool
+    term: QueryTerm
+
+    @classmethod
+    def of(cls, keys: TermKeys, token: Token, term: QueryTerm, positions: np.ndarray) -> _Found:
+        items = keys.items_with(term)
+        if len(items):
+            has = items.take(items.searchsorted(positions), mode="clip") == positions
+        else:
+            has = np.zeros(len(positions), dtype=bool)
+        idf = keys.idf_of(len(items))
+        rarity = keys.rarity.get(token.term, 1.0) ** RARITY_POWER
+        return cls(token.text, idf * rarity * term.boost, has, len(items) > 0, term)
+
+
+def _ways(term: QueryTerm) -> set[str]:
+    """Return the terms of texts by which a word is found."""
+    return {expansion.term for expansion in term.expansions}
+
+
+def asking_terms(tokens: Sequence[Token], rarity: Mapping[str, float]) -> set[str]:
+    """Return the terms of the words by which a query only asks, as in "how do you deal with bees".
+
+    They are words that are common in the language, at its beginning. The last stop word that other
+    words follow ends them.
+
+    >>> from qkvsearch.text.analysis import Analyzer
+    >>> tokens = Analyzer().tokens("how do you deal with bees")
+    >>> asking_terms(tokens, {"deal": 0.5})
+    {'deal'}
+    """
+    asking: set[str] = set()
+    common: set[str] = set()
+    for i, token in enumerate(tokens):
+        if not token.is_stop_word and rarity.get(token.term, 1.0) >= COMMON:
+            break
+        if token.is_stop_word and not all(other.is_stop_word for other in tokens[i:]):
+            asking = set(common)
+        elif not token.is_stop_word:
+            common.add(token.term)
+    asked_for = {token.term for token in tokens if not token.is_stop_word} - asking
+    return asking if asked_for else set()
+
+
+def _is_thai(text: str) -> bool:
+    """Return whether a word is of a script such as Thai, where `units` are letters with vowels."""
+    return HAS_UNSPACED(text) is not None and not HAS_CJK(text)
+
+
+def _is_pair(text: str) -> bool:
+    """Return whether a word is two units of a script without spaces."""
+    return len(units_of(text)) == 2
+
+
+def _without_overlap(
+    keys: TermKeys, found: Sequence[_Found], positions: np.ndarray
+) -> list[_Found]:
+    """Return the words with each run of overlapping pairs as `_by_units` has it."""
+    words: list[_Found] = []
+    for run in _runs(found):
+        words += _by_units(keys, run, positions) if _is_pair(run[0].text) else run
+    return words
+
+
+def _runs(found: Sequence[_Found]) -> list[list[_Found]]:
+    """Return overlapping pairs of units together, and all other words one by one."""
+    runs: list[list[_Found]] = []
+    for word in found:
+        if runs and overlap(units_of(runs[-1][-1].text), units_of(word.text)):
+            runs[-1].append(word)
+        else:
+            runs.append([word])
+    return runs
+
+
+def _by_units(keys: TermKeys, pairs: Sequence[_Found], positions: np.ndarray) -> list[_Found]:
+    """Return what a run of overlapping pairs asks for: the pairs that texts have, and each unit
+    that is in none of these, which no hit has as it was typed. All count `PAIR_WEIGHT`.
+    """
+    parts = [pair for pair in pairs if pair.is_known]
+    units = [units_of(pairs[0].text)[0], *(units_of(pair.text)[1] for pair in pairs)]
+    for i, unit in enumerate(units):
+        if not any(pair.is_known for pair in pairs[max(i - 1, 0) : i + 1]):
+            token = Token(unit, unit)
+            unit_found = _Found.of(keys, token, QueryTerm.of(token), positions)
+            nowhere = np.zeros(len(positions), dtype=bool)
+            parts.append(unit_found._replace(has=nowhere))
+    return [part._replace(weight=PAIR_WEIGHT * part.weight) for part in parts]
