@@ -4,6 +4,11 @@ The first hit of each query, by three encoders, is right or not. Four numbers sa
 (`qkvsearch/rank/grades.py`). From the probability `STRONG` on, four of five first hits are right
 with each encoder, and half of the right ones are strong; below `WEAK` is one of twenty right ones.
 
+`qkvsearch/rank/grades.json` keeps the factors of an earlier fit, before the weights of heads
+changed for the last time: lead 6.818, share 2.545, words 1.069, rank −.588, intercept −5.375.
+`match_grades` measures these. Factors and bounds are renewed together, by `--write` and on dev
+queries.
+
 QKVSEARCH_DATA=data python benchmarks --only grades    (two minutes; needs static and minilm)
 QKVSEARCH_DATA=data python -m benchmarks.defaults.grades --write    (and keeps them)
 """

@@ -30,10 +30,12 @@ RARE_SHARE = 0.01
 # without spaces of its characters.
 ENOUGH = 0.5
 
-# A head to which all texts are similar finds an answer if the best item stands out by so many
-# standard deviations more than the best of as many unrelated items; by none where the catalog has
-# a smaller share of the query's words than the second number.
-NEAR, KNOWN_SHARE = 1.0, 0.5
+# By a head to which all texts are similar, the best item is near if it stands out more than the
+# best of as many unrelated items would, by so many standard deviations.
+NEAR = 1.0
+# A query of which the catalog has a smaller share of words may be in another language. Then it is
+# enough to stand out more, since words cannot tell.
+KNOWN_SHARE = 0.5
 
 UNKNOWN = "No hits: none of these words is in the catalog."
 NOTHING = "No hits: nothing in the catalog answers this; `anyway` shows what comes nearest."
