@@ -110,7 +110,8 @@ def build_workspace(
         learned = [name for name in weights if name in LEARNED]
         if learned and (reason := too_small(fields)) is not None:
             weights = without_learned(weights)
-            contents.facts[HEADS_LEFT_OUT] = f"{' and '.join(learned)} take no part: {reason}"
+            role = "only order what words leave equal" if not pretrained else "take no part"
+            contents.facts[HEADS_LEFT_OUT] = f"{' and '.join(learned)} {role}: {reason}"
         lost = list(previous.get(NOT_TAKEN_OVER, ()))
         lost += _take_over_search(contents, previous, weights)
         _add_text(contents, dataset.catalog, fields, pretrained, weights, progress)

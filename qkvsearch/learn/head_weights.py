@@ -31,6 +31,8 @@ from qkvsearch.text.text_encoder import Weights, item_keys
 # An encoder learns too little from fewer items, or from fewer words in all their texts. Chosen on
 # parts of TED with its dev queries; `small_catalogs.py` among the benchmarks measures them.
 MIN_ITEMS, MIN_WORDS = 500, 10_000
+# What they count together in such a catalog where words are the only other head.
+TIE = 0.01
 # The main heads whose weights are adapted. How much the static table and the catalog's own encoders
 # know depends on the catalog. A transformer keeps its weights: adapted ones were no better on CISI.
 ADAPTED = ("static", "contrastive")
@@ -163,10 +165,17 @@ def too_small(fields: Sequence[AnalyzedTexts]) -> str | None:
 def without_learned(weights: Mapping[str, float]) -> dict[str, float]:
     """Return weights in which the heads learned from the catalog have none, and words have theirs.
 
+    Where words are the only other head, learned heads share `TIE`: they order the items that words
+    leave equal, the ones without any word of the query among them.
+
     >>> without_learned({"lexical": 0.25, "lsa": 0.25, "static": 0.5})
     {'lexical': 0.5, 'lsa': 0.0, 'static': 0.5}
+    >>> without_learned({"lexical": 0.4, "lsa": 0.15, "contrastive": 0.45})
+    {'lexical': 0.99, 'lsa': 0.0025, 'contrastive': 0.0075}
     """
-    changed = {name: 0.0 if name in LEARNED else weight for name, weight in weights.items()}
+    learned = {name: weight for name, weight in weights.items() if name in LEARNED}
+    share = TIE / sum(learned.values()) if len(learned) + 1 == len(weights) else 0.0
+    changed = dict(weights) | {name: share * weight for name, weight in learned.items()}
     changed["lexical"] = 1 - sum(weight for name, weight in changed.items() if name != "lexical")
     return changed
 

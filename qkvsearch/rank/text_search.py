@@ -140,8 +140,6 @@ class TextSearch:
 
         # A user's taste is no answer: only the heads of the text tell whether there is one.
         of_text = {head.name: by_head.get(head.name) for head in text_heads}
-        if heads is None:
-            of_text |= self._judging_alone(asked)
         is_answered = self._is_answered(query, of_text)
         if not is_answered and not anyway:
             nothing = np.zeros(len(fused.scores), dtype=bool)
@@ -283,22 +281,6 @@ class TextSearch:
         asked = query.lookup
         has_code = bool(asked.codes.tokens)
         return answerable(self.models, asked.words, heads, has_code, asked.tokens).answers
-
-    def _judging_alone(self, asked: Asked) -> dict[str, Scores | None]:
-        """Return the scores of the dense heads where none of them has a weight.
-
-        They rank nothing in a small catalog, but tell whether it answers a query better than words
-        alone do.
-        """
-        weights = self.models.head_weights
-        if not self.item_texts.columns or any(weights[name] for name in self.models.dense_heads):
-            return {}
-        of_heads: dict[str, Scores | None] = {}
-        for head in HEADS:
-            if isinstance(head, TextHead) and head.name in self.models.dense_heads:
-                scores = head.scores(asked)
-                of_heads[head.name] = None if scores is None else score_candidates(scores)
-        return of_heads
 
     def _graded(self, heads: Mapping[str, Scores | None]) -> dict[str, Scores]:
         """Return the scores by which hits are graded: of the heads that the build calibrated.

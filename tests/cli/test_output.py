@@ -63,7 +63,7 @@ def test_a_cell_of_csv_is_one_text_a_person_reads(qkv, videos_path, videos):
     (hit,) = videos.search("attention", k=1, explain=True)
     heads = dict(entry.rsplit(": ", 1) for entry in row["heads"].split("; "))
     assert {name: float(value) for name, value in heads.items()} == pytest.approx(
-        hit.heads, rel=1e-5
+        hit.heads, abs=1e-6
     )
     assert row["matches"] == "; ".join(f"{name}: {', '.join(w)}" for name, w in hit.matches.items())
     values = re.findall(r"\(([-+][\d.e-]+)\)(?:; |$)", row["parts"])

@@ -8,6 +8,7 @@ import pytest
 from qkvsearch.learn.head_weights import (
     MIN_ITEMS,
     MIN_WORDS,
+    TIE,
     conditional_logit,
     is_better,
     learn_weights,
@@ -132,12 +133,18 @@ def test_a_catalog_of_few_items_or_few_words_is_too_small():
 
 
 def test_words_take_over_the_weight_of_heads_that_a_catalog_teaches_nothing():
-    assert without_learned(prior_weights("corpus")) == {
-        "lexical": 1.0,
-        "lsa": 0.0,
-        "contrastive": 0.0,
-    }
+    assert without_learned(prior_weights("static"))["lsa"] == 0
     assert without_learned(prior_weights("e5")) == pytest.approx(prior_weights("e5"))
+
+
+def test_where_words_are_alone_what_was_learned_orders_what_they_leave_equal():
+    prior = prior_weights("corpus")
+    weights = without_learned(prior)
+    assert sum(weights.values()) == pytest.approx(1)
+    assert weights["lsa"] + weights["contrastive"] == pytest.approx(TIE)
+    assert weights["lsa"] / weights["contrastive"] == pytest.approx(
+        prior["lsa"] / prior["contrastive"]
+    )
 
 
 @pytest.mark.parametrize(
