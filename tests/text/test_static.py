@@ -81,6 +81,13 @@ def test_weights_say_how_much_each_token_counts(encoder):
         encoder.weighted(np.ones(3))
 
 
+def test_the_second_pass_compares_no_token_without_weight(encoder):
+    weights = np.array([1, 3, 0, 1, 1, 1, 1, 1])
+    tokens = encoder.weighted(weights).read("deep sea red").tokens
+    assert tokens.labels == ["deep", "red"]
+    np.testing.assert_array_equal(tokens.vectors, VECTORS[[1, 4]])
+
+
 def test_idf_counts_texts_not_occurrences(encoder):
     idf = encoder.idf(["deep deep sea", "deep", "", "red"])
     assert idf[PIECES.index("deep")] == pytest.approx(np.log(5 / 3) + 1)

@@ -108,10 +108,13 @@ class StaticEncoder(TableEncoder):
         return replace(self, weights=np.asarray(weights, dtype=np.float32))
 
     def read(self, text: str) -> EncodedQuery:
-        """Return a labelled vector for each word, and one for each of its pieces in order."""
+        """Return a labelled vector for each word, and one for each of its pieces in order, but
+        those without weight: the second pass would compare spaces and quotation marks.
+        """
         labels, owners, ids = self._pieces(text)
         rows = self._rows(ids)
-        tokens = LabelledVectors([labels[owner] for owner in owners.tolist()], rows)
+        counted = np.flatnonzero(self._shares(ids))
+        tokens = LabelledVectors([labels[owner] for owner in owners[counted]], rows[counted])
         return EncodedQuery(self._parts(labels, owners, ids, rows), tokens)
 
     def encode_with_tokens(
