@@ -248,9 +248,9 @@ def late_interaction(
     analyzer: Analyzer | None = None,
 ) -> LateInteraction | None:
     """Build from a query's tokens, vectors (L, d) of any length, weighted by the idf of their words
-    times `boosts`, (L,). Return None for a query without words.
+    times `boosts`, (L,); a vector of zeros counts nothing. Return None for a query without words.
     """
-    weights = idf(query.labels, lexical, analyzer) * boosts
+    weights = idf(query.labels, lexical, analyzer) * boosts * query.vectors.any(axis=1)
     if not weights.sum() > 0:
         return None
     units = LabelledVectors(query.labels, unit_rows(query.vectors).astype(np.float32))

@@ -247,6 +247,13 @@ def test_a_query_without_words_has_no_second_pass(lexical):
         assert late.late_interaction(query, keys, lexical, lambda _: []) is None
 
 
+def test_a_token_without_a_vector_counts_nothing(lexical):
+    keys = TokenKeys(np.array([0, 1]), np.eye(1, D))
+    query = LabelledVectors(["sea", "divers"], np.eye(2, D)[::-1] * [[1], [0]])
+    second = late.late_interaction(query, keys, lexical, lambda _: ["sea"])
+    assert second.weights.tolist() == [1, 0]
+
+
 def static_encoder():
     from tokenizers import Tokenizer, models, pre_tokenizers
 
@@ -255,7 +262,8 @@ def static_encoder():
     tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     vectors = np.random.default_rng(1).normal(size=(len(words), D)).astype(np.float32)
-    return StaticEncoder(tokenizer, vectors)
+    weights = np.array([float(word != "the") for word in words])
+    return StaticEncoder(tokenizer, vectors).weighted(weights)
 
 
 @pytest.fixture(params=["corpus", "static", "transformer"])
@@ -369,7 +377,8 @@ def test_many_texts_read_at_once_have_the_rows_of_each(monkeypatch):
     found = encoder.tokens_many(texts, 99, lambda *step: steps.append(step))
     for rows, text in zip(found, texts, strict=True):
         tokens = encoder.read(text).tokens
-        np.testing.assert_array_equal(encoder.vectors[rows], tokens.vectors)
+        weighted = encoder.vectors[rows] * encoder.weights[rows, None]
+        np.testing.assert_array_equal(weighted, tokens.vectors)
     assert steps == [("reading tokens", 4, 8), ("reading tokens", 8, 8)]
 
 

@@ -108,13 +108,13 @@ class StaticEncoder(TableEncoder):
         return replace(self, weights=np.asarray(weights, dtype=np.float32))
 
     def read(self, text: str) -> EncodedQuery:
-        """Return a labelled vector for each word, and one for each of its pieces in order, but
-        those without weight: the second pass would compare spaces and quotation marks.
+        """Return a labelled vector for each word, and one for each of its pieces in order: zeros
+        for those without weight, since the second pass would compare spaces and apostrophes.
         """
         labels, owners, ids = self._pieces(text)
         rows = self._rows(ids)
-        counted = np.flatnonzero(self._shares(ids))
-        tokens = LabelledVectors([labels[owner] for owner in owners[counted]], rows[counted])
+        counted = rows * (self._shares(ids) > 0)[:, None]
+        tokens = LabelledVectors([labels[owner] for owner in owners.tolist()], counted)
         return EncodedQuery(self._parts(labels, owners, ids, rows), tokens)
 
     def encode_with_tokens(
