@@ -138,10 +138,6 @@ def item_texts(
         raise DataError(f"{report.file}: its rows have no columns, or none that is not ignored")
     choice = choose_catalog_columns(frame, columns, report, log)
     if choice.id is None:
-        is_one = len(frame) == 1 and choice.title is None
-        if lists := [name for name in frame if is_one and "}|{" in str(frame[name].iloc[0])]:
-            what = f"one object, with a list of items in {listed_names(lists)}"
-            raise DataError(f"{report.file}: {what}: save that list as a file of its own")
         ids = pd.Series(range(1, len(frame) + 1), frame.index).astype(str)
     else:
         report.require_plain("id", choice.id)
@@ -306,8 +302,11 @@ def _typed(items: ItemTexts, name: str, requested: str | None, report: ReadRepor
         return TypedColumn("text", texts)
     if name == "title":
         return typed(texts, "text")
-    column = typed(texts, requested, searched=name in (items.searched or ()))
     spelled, ids = items.spelled[name], items.frame["id"]
+    if requested is None and spelled in report.lists:
+        column = typed(texts, "list", convention=LIST_SEPARATOR)
+    else:
+        column = typed(texts, requested, searched=name in (items.searched or ()))
     if column.unfit.any() and column.cells.isna().all():
         raise DataError(
             f"{report.file}: column {spelled!r} is told to be {column.type} (`types`), and none "

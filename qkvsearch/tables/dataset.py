@@ -18,6 +18,7 @@ from qkvsearch.tables.catalog import Catalog, catalog_from_frame, catalog_of_ids
 from qkvsearch.tables.columns import Columns, check_column, find_column, named
 from qkvsearch.tables.columns.choice import LOG_TYPES
 from qkvsearch.tables.columns.facts import ColumnFacts
+from qkvsearch.tables.fields import with_fields
 from qkvsearch.tables.files.frames import (
     as_text,
     check_width,
@@ -39,6 +40,8 @@ File: TypeAlias = "str | Path | pd.DataFrame"
 Source: TypeAlias = "File | list[File] | tuple[File, ...]"
 # Rows of a log that are looked at for a column with the titles of its items.
 SAMPLE_ROWS = 100_000
+# The name of a table that may be a catalog or a log.
+SOURCE = "source"
 
 
 class DistributedLog(Protocol):
@@ -169,7 +172,7 @@ def load(
 ) -> ReadTable:
     """Read files or frames as one table that may be larger than memory: columns by their names,
     those that a file lacks empty there. name: what messages call a frame; "interactions" may be in
-    another layout than rows.
+    another layout than rows, and `SOURCE` may be either: its objects stay as they are.
     """
     is_log = name == "interactions"
     columns = columns or Columns()
@@ -193,7 +196,19 @@ def load(
     table = encoder.table()
     if layout != "rows":
         return in_rows(table, report, columns)
-    return rows_of_objects(table, report) if is_log else (table, report)
+    if name == SOURCE:
+        return table, report
+    return rows_of_log(table, report, columns) if is_log else rows_of_items(table, report, columns)
+
+
+def rows_of_log(table: Table, report: ReadReport, columns: Columns) -> ReadTable:
+    """Return a log with a row for each object in a list of items, and a column for each field."""
+    return with_fields(*rows_of_objects(table, report), columns.ignore)
+
+
+def rows_of_items(table: Table, report: ReadReport, columns: Columns) -> ReadTable:
+    """Return a catalog with a column for each field of the objects in its cells."""
+    return with_fields(table, report, columns.ignore)
 
 
 def _add_frame(encoder: TableEncoder, frame: pd.DataFrame, name: str) -> ReadReport:

@@ -52,6 +52,8 @@ class ReadReport:
     first_rows: dict[str, Any] = field(default_factory=dict)
     # For each column with lists or objects, the first row that has one.
     nested: dict[str, Any] = field(default_factory=dict)
+    # Columns of which each cell is a list, made of a list of objects.
+    lists: set[str] = field(default_factory=set)
     # The text above the table that was left out.
     above: str = ""
     # How many skipped rows the options say to skip.

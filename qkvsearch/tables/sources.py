@@ -12,9 +12,17 @@ from qkvsearch.errors import DataError, listed_names
 from qkvsearch.tables.catalog import catalog_from_frame
 from qkvsearch.tables.columns import Columns, find_column, require_column
 from qkvsearch.tables.columns.choice import LOG_TYPES, users_column
-from qkvsearch.tables.dataset import Dataset, Source, dataset_of, load, read_dataset
+from qkvsearch.tables.dataset import (
+    SOURCE,
+    Dataset,
+    Source,
+    dataset_of,
+    load,
+    read_dataset,
+    rows_of_items,
+    rows_of_log,
+)
 from qkvsearch.tables.files.tables import read_encoded, read_table
-from qkvsearch.tables.layouts import rows_of_objects
 from qkvsearch.tables.log import interactions_from_table
 from qkvsearch.tables.report import ReadReport
 from qkvsearch.tables.samples import sample
@@ -52,18 +60,19 @@ def read_source(
     columns = columns or Columns()
     if source is None:
         return read_dataset(items, interactions, columns)
-    table, report = load(source, "source", columns)
+    table, report = load(source, SOURCE, columns)
     of_source = columns if interactions is None else replace(columns, user=None, item=None)
     is_log = _is_log(table, of_source)
     if is_log and interactions is None:
         catalog = None if items is None else load(items, "items", columns, ROWS)
-        return dataset_of(catalog, rows_of_objects(table, report), columns)
+        return dataset_of(catalog, rows_of_log(table, report, columns), columns)
     if items is None and not is_log:
         ROWS.check(len(table), report.file)
+        catalog = rows_of_items(table, report, columns)
         if interactions is None:
             columns.refuse([*LOG_TYPES], "interactions")
-            return dataset_of((table, report), None, columns)
-        return dataset_of((table, report), load(interactions, "interactions", columns), columns)
+            return dataset_of(catalog, None, columns)
+        return dataset_of(catalog, load(interactions, "interactions", columns), columns)
     raise DataError(
         f"{report.file}: give a SOURCE, or `items` and `interactions`; write a pattern of "
         "files in quotes: --interactions 'logs/*.csv'"

@@ -45,7 +45,7 @@ def as_text(frame: pd.DataFrame, report: ReadReport | None = None) -> pd.DataFra
                 nested = frame.index[cells[name].map(_is_nested).to_numpy(bool)]
                 if len(nested):
                     report.nested.setdefault(name, nested[0])
-    texts = cells.map(_readable, na_action="ignore").astype(str)
+    texts = cells.map(readable, na_action="ignore").astype(str)
     return texts.where(frame.notna() & (texts != "")).reset_index(drop=True)
 
 
@@ -239,7 +239,7 @@ def distinct(names: Iterable[Any]) -> list[str]:
     return list(taken)
 
 
-def _readable(value: Any) -> str:
+def readable(value: Any) -> str:
     """Return a value as text. Raises `DataError` for one without, such as 5,000 digits."""
     try:
         return _cell(value)
@@ -256,11 +256,28 @@ def _cell(value: Any) -> str:
     if isinstance(value, _BYTES):
         return bytes(value).decode(errors="replace")
     if isinstance(value, dict):
-        return _whole(json.dumps(value, ensure_ascii=False, default=str))
+        return _whole(json.dumps(value, ensure_ascii=False, default=_json_value))
     if isinstance(value, str) or not hasattr(value, "__iter__"):
         whole = isinstance(value, float) and value.is_integer()
         return _whole(str(int(value) if whole else value))
+    if _has_objects(value):
+        entries = [entry for entry in value if entry is not None]
+        return _whole(json.dumps(entries, ensure_ascii=False, default=_json_value))
     return "|".join(_cell(entry) for entry in value if pd.isna(entry) is not True)
+
+
+def _has_objects(entries: Any) -> bool:
+    """Return whether a list has objects in it, perhaps within other lists. Its cell is JSON, of
+    which `tables.fields` makes columns.
+    """
+    return any(
+        isinstance(entry, dict) or (_is_nested(entry) and _has_objects(entry)) for entry in entries
+    )
+
+
+def _json_value(value: Any) -> Any:
+    """Return a value that JSON does not know as one that it does, such as an array of NumPy."""
+    return list(value) if _is_nested(value) else str(value)
 
 
 def _whole(text: str) -> str:
