@@ -212,7 +212,12 @@ def rows_of_items(table: Table, report: ReadReport, columns: Columns) -> ReadTab
 
 
 def _add_frame(encoder: TableEncoder, frame: pd.DataFrame, name: str) -> ReadReport:
-    """Add a frame as text, without the rows that have too long cells."""
+    """Add a frame as text, without the rows that have too long cells. An index with a name is a
+    column, and so is one of texts, such as ids.
+    """
+    has_name = any(level is not None for level in frame.index.names)
+    if has_name or not pd.api.types.is_integer_dtype(frame.index.dtype):
+        frame = frame.reset_index(allow_duplicates=True)
     check_width(frame.shape[1], name)
     report = ReadReport(name, read=len(frame))
     texts = as_text(frame, report)

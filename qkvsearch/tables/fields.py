@@ -1,9 +1,9 @@
 """Fields of objects in cells to columns: `{"height": 3}` in the column `dimensions` becomes
 `dimensions.height`.
 
-A reader writes a cell that is an object, or a list of objects, as JSON. Each field becomes a column,
-whose name is the path to it. A list of objects gives lists: `creator.full_name` has the names of all
-creators, each once. Null is nothing.
+A reader writes a cell that is an object, or a list of objects, as JSON. Each field becomes a
+column, whose name is the path to it. A list of objects gives lists: `creator.full_name` has the
+names of all creators, each once. Null is nothing.
 
 | cell of `creator`                             | `creator.full_name` | `creator.born.year` |
 |-----------------------------------------------|---------------------|---------------------|
@@ -162,7 +162,9 @@ def _fields_of(name: str, texts: Sequence[str], file: str) -> CellFields | None:
 
 
 def _parsed(text: str) -> Any:
-    """Return an object, or a list with objects, that a reader wrote as JSON; None for other text."""
+    """Return an object, or a list with objects, that a reader wrote as JSON; None for any other
+    text.
+    """
     is_list = text.startswith("[") and "{" in text
     if not is_list and not text.startswith("{"):
         return None

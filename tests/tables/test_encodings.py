@@ -119,3 +119,28 @@ def test_a_last_line_that_is_cut_off_within_a_character_decides_nothing(path):
 def test_a_long_line_is_told_by_its_letters(path):
     path.write_bytes(b"x" * 3_000_000 + " Größe, Müller, Löwe".encode("cp1252"))
     assert open_text(path, b"", None).encoding == "Windows-1252"
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+def test_byte_order_marks_within_joined_files_are_left_out(tmp_path, encoding):
+    path = tmp_path / "all.csv"
+    parts = ["id,title\n1,Kettle\n", "id,title\n2,Lämp", "id,title\n3,Rope\n"]
+    path.write_bytes(b"".join(part.encode(encoding) for part in parts))
+    frame, report = read_table(path)
+    assert frame.to_numpy().tolist() == [["1", "Kettle"], ["2", "Lämp"], ["3", "Rope"]]
+    assert report.skipped == {"that repeats the header": 2}
+    assert any(note.startswith("2 byte order marks") for note in report.notes)
+
+
+def test_a_zero_width_space_in_a_cell_stays(tmp_path):
+    path = tmp_path / "items.csv"
+    path.write_text("id,title\n1,Ket\ufefftle\n", encoding="utf-8")
+    frame, report = read_table(path)
+    assert frame["title"].tolist() == ["Ket\ufefftle"]
+    assert not report.notes
+
+
+def test_joined_lines_of_json_lose_their_marks(tmp_path):
+    path = tmp_path / "all.jsonl"
+    path.write_bytes(b'\xef\xbb\xbf{"id": 1}\n\xef\xbb\xbf{"id": 2}\xef\xbb\xbf{"id": 3}\n')
+    assert read_table(path)[0]["id"].tolist() == ["1", "2", "3"]

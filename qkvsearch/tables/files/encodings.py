@@ -20,6 +20,9 @@ BYTE_ORDER_MARKS = {
     b"\xfe\xff": "utf-16",
 }
 WINDOWS = "Windows-1252"
+# The byte order mark as a character; marks in a text, with what follows them on their line.
+MARK = "\ufeff"
+MARKED = re.compile(rf"{MARK}+(?=([^\r\n{MARK}]*))")
 ASIAN = ("cp932", "euc_jp", "gb18030", "big5", "cp949")
 # The encoding is told from about this many bytes around letters beyond ASCII.
 SAMPLE, AROUND = 1 << 14, rb"[\x80-\xff]+(?:[\x00-\x7f]{1,30}[\x80-\xff]+){0,9999}[\x00-\x7f]{0,30}"
@@ -41,12 +44,15 @@ JOINED = 10  # lines of UTF-8 for each other line, from which a file counts as j
 
 
 class DecodedText(NamedTuple):
-    """A text. repaired: the lines read as `encoding`. warning: why that may be wrong."""
+    """A text. repaired: the lines read as `encoding`. warning: why that may be wrong. n_marks: the
+    byte order marks within it that were left out.
+    """
 
     text: io.TextIOBase
     repaired: int = 0
     encoding: str = WINDOWS
     warning: str = ""
+    n_marks: int = 0
 
 
 def open_text(path: Path, start: bytes, encoding: str | None) -> DecodedText:
@@ -56,9 +62,12 @@ def open_text(path: Path, start: bytes, encoding: str | None) -> DecodedText:
             close = suggest(encoding, [*filter(_is_encoding, [*aliases.values(), *aliases])])
             raise DataError(f"no encoding {encoding!r} (`encoding`){close}")
         return _copied(_blocks(path, encoding), encoding)
+    has_marks = False
     try:
-        for _ in _blocks(path, "utf-8", "strict"):
-            pass
+        for number, block in enumerate(_blocks(path, "utf-8", "strict")):
+            has_marks = has_marks or block.find(MARK, 0 if number else 1) >= 0
+        if has_marks:
+            return _copied(_blocks(path, "utf-8-sig"), "UTF-8")
         return DecodedText(path.open(encoding="utf-8-sig", newline=""))
     except UnicodeDecodeError as error:
         is_torn = error.reason == "unexpected end of data"
@@ -120,9 +129,10 @@ def _copied(
 ) -> DecodedText:
     """Copy a text as UTF-8, and count the characters that could not be read."""
     copy = scratch_file()
+    marks = _Marks()
     n_lost = 0
     try:
-        for text in texts:
+        for text in marks.left_out(texts):
             n_lost += text.count("\ufffd")
             copy.write(text.encode(errors="replace"))
     except UnicodeError as error:
@@ -132,7 +142,51 @@ def _copied(
         lost = "{n} {n:character is|characters are} not {encoding} and {n:was|were} lost"
         warnings = [*warnings, lost.format(n=Count(n_lost), encoding=encoding)]
     copied = io.TextIOWrapper(copy, "utf-8-sig", newline="")
-    return DecodedText(copied, repaired, encoding, "; ".join(warnings))
+    return DecodedText(copied, repaired, encoding, "; ".join(warnings), marks.n_left_out)
+
+
+class _Marks:
+    """The byte order marks within a text of joined files: each stands before a line of a file."""
+
+    def __init__(self) -> None:
+        self.n_left_out = 0
+        self._header = ""
+
+    def left_out(self, texts: Iterable[str]) -> Iterator[str]:
+        """Yield texts without the marks at the beginning of lines. A mark within a line is one,
+        too, if the header or an object of JSON follows it: the file before it had no line end.
+        """
+        is_first = True
+        for text in _whole_lines(texts):
+            if is_first:
+                text = text.removeprefix(MARK)
+                self._header = re.split(r"[\r\n]", text, maxsplit=1)[0]
+                is_first = False
+            yield re.sub(MARKED, self._instead, text) if MARK in text else text
+
+    def _instead(self, found: re.Match[str]) -> str:
+        is_at_start = not found.start() or found.string[found.start() - 1] in "\r\n"
+        rest = found[1]
+        header = self._header
+        begins_file = bool(header) and (rest == header or header[0] == rest[:1] == "{")
+        if not is_at_start and not begins_file:
+            return found[0]
+        self.n_left_out += len(found[0])
+        return "" if is_at_start else "\n"
+
+
+def _whole_lines(texts: Iterable[str]) -> Iterator[str]:
+    """Yield the same text in pieces that end with lines."""
+    started = ""
+    for text in texts:
+        end = text.rfind("\n") + 1
+        if end:
+            yield started + text[:end]
+            started = text[end:]
+        else:
+            started += text
+    if started:
+        yield started
 
 
 class Letters(NamedTuple):

@@ -2,17 +2,17 @@
 
 Programs write tables as one object in several ways. Each becomes rows, the first that fits:
 
-| document                                           | rows                                          |
-|----------------------------------------------------|-----------------------------------------------|
-| `[{"id": 7}, {"id": 8}]`                           | the objects                                   |
-| `{"columns": ["id"], "data": [[7], [8]]}`          | of pandas: `orient="split"`                   |
-| `{"hits": {"hits": [{"_id": "7", "_source": …}]}}` | of Elasticsearch: `_id`, and the `_source`    |
-| `{"id": 7, "title": "Vase", "makers": [{…}]}`      | one row: it has an id itself                  |
-| `{"id": {"0": 7, "1": 8}, "title": {"0": …}}`      | of pandas: an object for each column          |
-| `{"p1": {"title": …}, "p2": {"title": …}}`         | the objects, with the key as id               |
-| `{"id": [7, 8], "title": ["Vase", "Bowl"]}`        | a list for each column                        |
-| `{"total": 2, "products": [{…}, {…}]}`             | the only list of objects, or object of them   |
-| `{"films": [{…}], "people": [{…}]}`                | an error: which list has the rows is not said |
+| document                                           | rows                                        |
+|----------------------------------------------------|---------------------------------------------|
+| `[{"id": 7}, {"id": 8}]`                           | the objects                                 |
+| `{"columns": ["id"], "data": [[7], [8]]}`          | of pandas: `orient="split"`                 |
+| `{"hits": {"hits": [{"_id": "7", "_source": …}]}}` | of Elasticsearch: `_id`, and the `_source`  |
+| `{"id": 7, "title": "Vase", "makers": [{…}]}`      | one row: it has an id itself                |
+| `{"id": {"0": 7, "1": 8}, "title": {"0": …}}`      | of pandas: an object for each column        |
+| `{"p1": {"title": …}, "p2": {"title": …}}`         | the objects, with the key as id             |
+| `{"id": [7, 8], "title": ["Vase", "Bowl"]}`        | a list for each column                      |
+| `{"total": 2, "products": [{…}, {…}]}`             | the only list or object of objects          |
+| `{"films": [{…}], "people": [{…}]}`                | an error, which names both                  |
 """
 
 from __future__ import annotations

@@ -205,8 +205,8 @@ def _is_json(file: TableFile, text: io.TextIOBase, options: TextOptions) -> bool
 JSON = TextFormat(
     name="JSON Lines",
     recognized_by="`.jsonl`, `.ndjson`, `.json`, or its first bytes",
-    notes="one object per line, an array of objects, or [one object that holds them](#json); fields "
-    "of an object become columns, `dimensions.height`; lists become `a|b`",
+    notes="one object per line, an array of objects, or [one object that holds them](#json); "
+    "fields of an object become columns, `dimensions.height`; lists become `a|b`",
     fits=_is_json,
     read=lambda file, text, options: read_json_rows(file, text),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MARK = b"PAR1"
+# What pandas calls an index that has no name.
+UNNAMED_INDEX = re.compile(r"__index_level_\d+__")
 
 
 def read_parquet(file: TableFile, limit: Limit, encoder: TableEncoder) -> ReadReport:
@@ -53,8 +56,12 @@ def read_parquet(file: TableFile, limit: Limit, encoder: TableEncoder) -> ReadRe
         rows, texts = _plan(file, metadata)
         with parquet.ParquetFile(file.path, read_dictionary=texts) as content:
             schema = content.schema_arrow
-            indices = [i for i, name in enumerate(schema.names) if name not in _indexes(schema)]
-            names = distinct([schema.names[i] for i in indices])
+            unnamed = _unnamed_indexes(schema)
+            indices = [i for i, name in enumerate(schema.names) if name not in unnamed]
+            # An index is written behind the columns, and read before them.
+            indexes = _indexes(schema)
+            indices.sort(key=lambda i: schema.names[i] not in indexes)
+            names = distinct([_own_name(schema.names[i]) for i in indices])
             check_names(names, file.label)
             empty = schema.empty_table().combine_chunks()
             _add(encoder, names, [empty.column(i).combine_chunks() for i in indices], report)
@@ -119,7 +126,22 @@ def _readable(label: str) -> Iterator[None]:
 def _indexes(schema: Any) -> set[str]:
     """Return the columns that were the index of a pandas frame."""
     columns = (schema.pandas_metadata or {}).get("index_columns", [])
-    return {name for name in columns if isinstance(name, str)}
+    return {name for name in columns if isinstance(name, str) and name in schema.names}
+
+
+def _unnamed_indexes(schema: Any) -> set[str]:
+    """Return the columns that were an index of a pandas frame without a name, and count its rows.
+    An index with a name is a column, and so is one of texts, such as ids.
+    """
+    from pyarrow import types
+
+    unnamed = {name for name in _indexes(schema) if UNNAMED_INDEX.fullmatch(name)}
+    return {name for name in unnamed if types.is_integer(schema.field(name).type)}
+
+
+def _own_name(name: str) -> str:
+    """Return the name of a column; "index" for an index without one."""
+    return "index" if UNNAMED_INDEX.fullmatch(name) else name
 
 
 def _plan(file: TableFile, metadata: Any) -> tuple[int, list[str]]:

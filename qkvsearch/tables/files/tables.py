@@ -17,6 +17,7 @@ from qkvsearch.tables.files.encodings import open_text
 from qkvsearch.tables.files.file_format import TextOptions, add_pieces
 from qkvsearch.tables.files.frames import Piece
 from qkvsearch.tables.files.json_rows import JSON
+from qkvsearch.tables.files.kinds import refuse_other_kinds
 from qkvsearch.tables.files.parquet import PARQUET
 from qkvsearch.tables.files.unpacking import TableFile, unpacked
 from qkvsearch.tables.files.workbooks import WORKBOOK
@@ -26,21 +27,8 @@ from qkvsearch.tables.table import Table, TableEncoder
 # The formats of files, in the order in which they are tried. Any other text is CSV.
 BINARY_FORMATS = (PARQUET, SQLITE, WORKBOOK)
 TEXT_FORMATS = (JSON, DELIMITED)
-# How files begin that have no table in them, and what they are.
-NO_TABLES = {
-    b"\xd0\xcf\x11\xe0": "a workbook of an old Excel; save it as .xlsx or CSV",
-    b"%PDF": "a PDF, not a table",
-    b"\x89PNG": "a picture, not a table",
-    b"\xff\xd8\xff": "a picture, not a table",
-    b"7z\xbc\xaf": "a 7z archive; unpack it first",
-    b"Rar!": "a rar archive; unpack it first",
-    b"BZh": "packed as .bz2; unpack it, or pack it as .gz",
-    b"\xfd7zXZ": "packed as .xz; unpack it, or pack it as .gz",
-    b"\x28\xb5\x2f\xfd": "packed as .zst; unpack it, or pack it as .gz",
-    b"ARROW1": "an Arrow or Feather file; save it as Parquet or CSV",
-    b"FEA1": "a Feather file; save it as Parquet or CSV",
-    **dict.fromkeys((b"\x80%c" % n for n in range(2, 6)), "a pickle; save it as Parquet or CSV"),
-}
+# A file that begins with a byte order mark was joined to another one.
+MARKS_LEFT_OUT = "{n} byte order {n:mark|marks} within the file left out"
 
 
 def read_table(source: str | Path, **options: Any) -> tuple[pd.DataFrame, ReadReport]:
@@ -89,9 +77,7 @@ def read_into(
 
 def _refuse_others(file: TableFile, start: bytes) -> None:
     """Raise `DataError` for a file that is no text either, and for a part of a text."""
-    for mark, what in NO_TABLES.items():
-        if start.startswith(mark):
-            raise DataError(f"{file.label}: {what}")
+    refuse_other_kinds(start, file.label)
     if re.match(rb"(?i)(\xef\xbb\xbf)?\s*<(!doctype|\?xml|html|table)\b", start):
         raise DataError(f"{file.label}: HTML or XML, not a table; save it as .xlsx or CSV")
     if file.fragment:
@@ -110,4 +96,6 @@ def _text_pieces(file: TableFile, start: bytes, options: TextOptions) -> Iterato
             report.repaired, report.encoding = decoded.repaired, decoded.encoding
             if number == 0 and decoded.warning:
                 report.warnings.append(f"{file.name}: {decoded.warning}")
+            if number == 0:
+                report.note(decoded.n_marks, MARKS_LEFT_OUT)
             yield frame, report

@@ -25,6 +25,7 @@ from qkvsearch._utils.limits import (
 )
 from qkvsearch.errors import DataError
 from qkvsearch.tables.files.frames import pick_name
+from qkvsearch.tables.files.kinds import possible_tables, refuse_other_kinds
 
 STDIN = "-"
 ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+._-]*://")
@@ -50,6 +51,7 @@ DOCUMENTS = {
     ("Index.zip", b""): "a file of Numbers or Pages",
     ("word/document.xml", b""): "a Word document",
     ("ppt/presentation.xml", b""): "a presentation",
+    ("mimetype", b"application/epub"): "an e-book (EPUB)",
 }
 # In the workbook part of the Strict variant of .xlsx.
 STRICT = b"purl.oclc.org/ooxml"
@@ -107,7 +109,7 @@ def unpacked(source: str | Path) -> Iterator[TableFile]:
 def _open(source: str, stack: ExitStack) -> TableFile:
     if source == STDIN:
         name = "standard input"
-        return _measured(name, name, _write(_chunks(sys.stdin.buffer), stack))
+        return _measured(name, name, _write(_of_a_table(_chunks(sys.stdin.buffer), name), stack))
     if address := ADDRESS.match(source):  # the rest may have a password
         raise DataError(
             f"{address[0]}…: not a file; download it, or export the table of a database as CSV"
@@ -121,7 +123,8 @@ def _open(source: str, stack: ExitStack) -> TableFile:
         raise DataError(f"{source}: no such file")
     if path.is_fifo():
         with path.open("rb") as pipe:
-            return _measured(source, path.name, _write(_chunks(pipe), stack), fragment)
+            chunks = _of_a_table(_chunks(pipe), source)
+            return _measured(source, path.name, _write(chunks, stack), fragment)
     if not path.is_file():
         raise DataError(f"{source}: not a file")
     return _measured(source, path.name, path, fragment)
@@ -183,6 +186,8 @@ def _from_archive(file: TableFile, stack: ExitStack) -> TableFile | None:
                 if not (name.endswith("/") or name.startswith("__MACOSX/"))
                 and not Path(name).name.startswith(".")
             ]
+            if not file.fragment:
+                names = possible_tables(names, file.label)
             same_name = [name for name in names if Path(name).name == file.fragment]
             if len(same_name) == 1:
                 name = same_name[0]
@@ -242,7 +247,7 @@ def _copy(chunks: Iterable[bytes], file: TableFile, stack: ExitStack) -> Path:
 
     def checked() -> Iterator[bytes]:
         total = 0
-        for chunk in chunks:
+        for chunk in _of_a_table(chunks, file.label):
             total += len(chunk)
             check_unpacked(total, file.size, file.label)
             yield chunk
@@ -251,6 +256,18 @@ def _copy(chunks: Iterable[bytes], file: TableFile, stack: ExitStack) -> Path:
         return _write(checked(), stack)
     except (OSError, EOFError, zlib.error, zipfile.BadZipFile) as error:
         raise DataError(f"{file.label}: damaged, or cut short: {error}") from None
+
+
+def _of_a_table(chunks: Iterable[bytes], label: str) -> Iterator[bytes]:
+    """Yield the bytes of a file. Raises `DataError` at once for one that begins as no table does,
+    before the rest is unpacked.
+    """
+    is_first = True
+    for chunk in chunks:
+        if is_first:
+            refuse_other_kinds(chunk, label)
+            is_first = False
+        yield chunk
 
 
 def _write(chunks: Iterable[bytes], stack: ExitStack) -> Path:
