@@ -174,3 +174,17 @@ def test_a_delimiter_that_is_told_decides(tmp_path):
 def test_years_are_names_of_columns():
     found = find_layout("Sales\nid,title,2023,2024\n1,a,5,6\n2,b,6,7\n")
     assert (found.delimiter, found.above, found.width) == (",", ["Sales\n"], 4)
+
+
+def test_a_delimiter_is_for_the_files_that_have_it(tmp_path):
+    path = tmp_path / "items.csv"
+    path.write_text('id,title\n1,"Tent; red"\n2,Rope\n')
+    frame, report = read_table(path, delimiter=";")
+    assert frame.to_dict("list") == {"id": ["1", "2"], "title": ["Tent; red", "Rope"]}
+    assert any("';'" in note and "','" in note for note in report.notes)
+
+
+def test_a_delimiter_that_is_named_wins_where_it_is_in_the_header(tmp_path):
+    path = tmp_path / "items.csv"
+    path.write_text("id,x;title\n1,2;Tent\n2,3;Rope\n")
+    assert list(read_table(path, delimiter=";")[0]) == ["id,x", "title"]

@@ -50,12 +50,15 @@ NOTHING = "not a table: no line has anything in it"
 
 
 class Layout(NamedTuple):
-    """A text's columns. above: lines above the header. others: delimiters that fit as well."""
+    """A text's columns. above: lines above the header. others: delimiters that fit as well.
+    instead: the delimiter of another file, which is not in this one.
+    """
 
     delimiter: str
     above: Sequence[str]
     width: int
     others: Sequence[str] = ()
+    instead: str = ""
 
 
 def read_delimited(
@@ -124,6 +127,10 @@ def _layout_of(
     quotes = QuotedText(start, delimiter or DELIMITERS, label, is_sample=True)
     sample = quotes.read()
     sep = SEP.match(sample)
+    if delimiter is not None and sep is None:
+        own = _layout_of_its_own(text, sample, delimiter, label)
+        if own is not None:
+            return own
     if sep is None:
         return find_layout(sample, delimiter), quotes.has_escapes
     layout = find_layout(sample[sep.end() :], delimiter or sep[1])
@@ -132,10 +139,30 @@ def _layout_of(
     return layout, quotes.has_escapes
 
 
+def _layout_of_its_own(
+    text: io.TextIOBase, sample: str, delimiter: str, label: str
+) -> tuple[Layout, bool] | None:
+    """Return the layout of a text whose first line has another delimiter than the one that is
+    named, which is then for another file; None for any other text.
+    """
+    first = next((line for line in sample.splitlines() if line.strip()), "")
+    if delimiter in first:
+        return None
+    text.seek(0)
+    layout, has_escapes = _layout_of(text, None, label)
+    if layout is None or layout.width == 1 or layout.above or layout.delimiter not in first:
+        return None
+    return layout._replace(instead=delimiter, others=()), has_escapes
+
+
 def _report_on(layout: Layout, name: str) -> ReadReport:
     """Return a report that says what was left out above the table, and which delimiters fit."""
     report = ReadReport(name)
     note_above(report, len(layout.above), "".join(layout.above))
+    if layout.instead:
+        report.notes.append(
+            f"no {layout.instead!r} in its first line, so read with {layout.delimiter!r}"
+        )
     if layout.others:
         listed = " and ".join(map(repr, [layout.delimiter, *layout.others]))
         report.warnings.append(
@@ -171,7 +198,7 @@ def find_layout(sample: str, delimiter: str | None = None) -> Layout | None:
     cells, then the first of `DELIMITERS`. A text that none of them divides has one column.
 
     >>> find_layout("Prices in May\\nid;title;price\\na;Tent, red;9,50\\nb;Rope, blue;1,20\\n")
-    Layout(delimiter=';', above=['Prices in May\\n'], width=3, others=[])
+    Layout(delimiter=';', above=['Prices in May\\n'], width=3, others=[], instead='')
     """
     delimiters = [delimiter] if delimiter else list(DELIMITERS)
     lines = _logical_lines(sample, delimiters)
