@@ -74,13 +74,19 @@ def _parse_scale(
     type=FILE,
     multiple=True,
     help="A table of items: CSV, TSV, JSON Lines, Parquet, a sheet or a database; - is stdin; "
-    "repeatable, or a pattern in quotes.",
+    "repeatable, or a pattern in quotes; 'book.xlsx#*' is all sheets, joined by id.",
 )
 @click.option(
     "--interactions",
     type=FILE,
     multiple=True,
     help="A table of who watched, bought or rated what; repeatable, or a pattern: 'logs/*.csv'.",
+)
+@click.option(
+    "--join",
+    type=FILE,
+    multiple=True,
+    help="A table that adds columns to --items, by the ids of the items; repeatable.",
 )
 @item_columns("--items", "the columns to search in, such as title,tags")
 @log_columns("--interactions")
@@ -153,6 +159,7 @@ def build(
     source: str | None,
     items: tuple[str, ...],
     interactions: tuple[str, ...],
+    join: tuple[str, ...],
     engine: str | None,
     plan: bool,
     synonyms: str | None,
@@ -186,7 +193,9 @@ def build(
     options["synonyms"] = as_synonyms(synonyms)
     item_files = list(items) or None
     log_files = list(interactions) or None
-    with reading(source, item_files, log_files, columns_of(**columns), engine) as dataset:
+    joined_files = list(join) or None
+    named = columns_of(**columns)
+    with reading(source, item_files, log_files, named, engine, joined_files) as dataset:
         _build(run, path, dataset, plan, options)
 
 

@@ -979,6 +979,7 @@ def build(
     *,
     items: Source | None = None,
     interactions: Source | None = None,
+    join: Source | None = None,
     columns: Columns | None = None,
     encoder: str = "auto",
     language: str = "auto",
@@ -992,7 +993,8 @@ def build(
     """Build a workspace at `path` from files or data frames, and open it.
 
     source: the folder of a known data set, `sample:movies`, `sample:videos`, or one file. items,
-    interactions: a file, a pandas frame, or a list of them each. columns: the names of columns that
+    interactions: a file, a pandas frame, or a list of them each; `book.xlsx#*` is all sheets. join:
+    tables that add columns to the items, by id. columns: the names of columns that
     cannot be recognized. encoder: a name, the folder of a model, "auto", the best one for the
     texts' languages that is installed and fast enough, or "best", all that are installed for them,
     however long they take. language: of the texts, for stems and stop words: an ISO code such as
@@ -1015,7 +1017,7 @@ def build(
 
     parsed_synonyms = as_synonyms(synonyms)
     workspace = Workspace(path, wait=wait)
-    with reading(source, items, interactions, columns, engine) as dataset:
+    with reading(source, items, interactions, columns, engine, join) as dataset:
         build_workspace(
             workspace,
             dataset,

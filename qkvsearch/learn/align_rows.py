@@ -116,7 +116,7 @@ def _align_columns(
     _require_search_columns(rows, snapshot, report, names)
     _note_differences(rows, here, report)
     if not searched:
-        report.notes.append("no text is searched here: the items came from interactions alone")
+        report.notes.append("no text is searched here: the build has no column of texts")
     return rows.reindex(columns=snapshot.catalog.columns)
 
 

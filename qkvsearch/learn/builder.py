@@ -173,18 +173,19 @@ def reading(
     interactions: Source | None,
     columns: Columns | None,
     engine: str | None = None,
+    join: Source | None = None,
 ) -> Iterator[Dataset]:
     """Read a data set on this machine or with Spark, which holds the log until the block ends.
-    Raises `QkvError`.
+    join: tables that add columns to the items. Raises `QkvError`.
     """
     if engine is None:
-        yield read_source(source, items, interactions, columns)
+        yield read_source(source, items, interactions, columns, join)
         return
     from qkvsearch.engines.spark.spark_log import read_on_spark
 
     if source is not None:
         raise QkvError("`engine` takes `items` and `interactions`, not a SOURCE")
-    with read_on_spark(engine, items, interactions, columns) as dataset:
+    with read_on_spark(engine, items, interactions, columns, join) as dataset:
         yield dataset
 
 

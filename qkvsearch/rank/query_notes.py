@@ -17,8 +17,8 @@ from qkvsearch.tables.column_types import type_named
 from qkvsearch.text.analysis import HAS_UNSPACED
 
 NO_TEXTS = (
-    "These items have no texts to search: they came from interactions alone. Build with a file of "
-    "them as well (`items`)."
+    "These items have no texts to search. Build with a file of items that has a column of texts, "
+    "such as titles (`items`)."
 )
 STOP_WORDS_ALONE = "These words are too common to be searched for alone."
 # How many unknown names of columns get a suggestion.

@@ -13,7 +13,12 @@ from qkvsearch.errors import DataError, listed_names, quantity, suggest
 from qkvsearch.tables.catalog_columns import OWN_NAMES, TRUTH_VALUES
 from qkvsearch.tables.column_types import NAMES, text_read, type_named
 from qkvsearch.tables.columns import Columns, check_column
-from qkvsearch.tables.columns.choice import CatalogChoice, choose_catalog_columns, users_column
+from qkvsearch.tables.columns.choice import (
+    CatalogChoice,
+    choose_catalog_columns,
+    is_unique_in_files,
+    users_column,
+)
 from qkvsearch.tables.columns.facts import LIST_SEPARATOR, ColumnFacts
 from qkvsearch.tables.columns.inference import TypedColumn, typed
 from qkvsearch.tables.columns.searched import why_unsearched
@@ -79,7 +84,8 @@ class ItemTexts:
 
     ids: of each row. frame: the columns id, title, then the source's own, under names that differ
     in SQL. spelled: for each of them, its name in the source. searched: the columns that search
-    reads; None if their contents decide. numbered: the numbers of the rows are the ids.
+    reads; None if their contents decide. numbered: the numbers of the rows are the ids. titled:
+    there is a column of titles; otherwise the ids stand in for them, and are no text.
     """
 
     ids: pd.Series
@@ -87,6 +93,7 @@ class ItemTexts:
     spelled: dict[str, str]
     searched: tuple[str, ...] | None
     numbered: bool = False
+    titled: bool = True
 
 
 def catalog_from_frame(
@@ -103,7 +110,7 @@ def catalog_from_frame(
     order, variants = one_row_each(items.ids, cells, columns.fold_ids, report)
     searched = items.searched
     if searched is None:
-        searched = _searched(items.spelled, cells, report)
+        searched = _searched(items, cells, report)
     facts = []
     for name, column in cells.items():
         role = name if name in ("id", "title") else "text" if name in searched else ""
@@ -138,6 +145,7 @@ def item_texts(
         raise DataError(f"{report.file}: its rows have no columns, or none that is not ignored")
     choice = choose_catalog_columns(frame, columns, report, log)
     if choice.id is None:
+        _refuse_numbering(frame, report)
         ids = pd.Series(range(1, len(frame) + 1), frame.index).astype(str)
     else:
         report.require_plain("id", choice.id)
@@ -166,7 +174,32 @@ def item_texts(
             check_column(name, list(frame), report.file, "`text_columns`") for name in columns.text
         ]
         searched = tuple("title" if name == choice.title else stored[name] for name in named)
-    return ItemTexts(ids, pd.DataFrame(texts), spelled, searched, choice.id is None)
+    return ItemTexts(
+        ids,
+        pd.DataFrame(texts),
+        spelled,
+        searched,
+        numbered=choice.id is None,
+        titled=choice.title not in (None, choice.id),
+    )
+
+
+def _refuse_numbering(frame: pd.DataFrame, report: ReadReport) -> None:
+    """Raise `DataError` where files with different columns have the same cells in one: they are
+    tables about the same items, whose rows would be items of their own.
+    """
+    if not report.lacking:
+        return
+    for name, column in frame.items():
+        if column.hasnans or not is_unique_in_files(column):
+            continue
+        if 2 * (len(column) - column.nunique()) >= column.nunique():
+            raise DataError(
+                f"{report.file}: no column is known to have ids, and the rows of one file have the "
+                f"cells of another one in column {name}: name it, or the column of ids, with "
+                "`id_column`, and these rows become one item; or read the first file alone and "
+                "`join` the others"
+            )
 
 
 def one_row_each(
@@ -195,11 +228,12 @@ def _refuse_log(frame: pd.DataFrame, ids: pd.Series, id_column: str | None, file
 
 
 def _searched(
-    spelled: Mapping[str, str], columns: Mapping[str, TypedColumn], report: ReadReport
+    items: ItemTexts, columns: Mapping[str, TypedColumn], report: ReadReport
 ) -> tuple[str, ...]:
     """Return the title and all columns of texts and lists that search reads, the shortest first,
-    and describe the choice in `report`.
+    and describe the choice in `report`. An id that stands in for a title is no text.
     """
+    spelled = items.spelled
     lengths, others = {}, []
     for name, column in columns.items():
         if name in ("id", "title") or not type_named(column.type).is_text:
@@ -208,8 +242,10 @@ def _searched(
             others.append(f"{spelled[name]} ({reason})")
         else:
             lengths[name] = column.cells.str.len().mean()
-    searched = ("title", *sorted(lengths, key=lambda name: lengths[name]))
-    report.chosen += f"; searched: {listed_names([spelled[name] for name in searched])}"
+    texts = sorted(lengths, key=lambda name: lengths[name])
+    searched = ("title", *texts) if items.titled else (*texts,)
+    names = listed_names([spelled[name] for name in searched]) or "nothing: it has no texts"
+    report.chosen += f"; searched: {names}"
     if others:
         report.chosen += f"; not searched: {listed_names(others)}"
     return searched

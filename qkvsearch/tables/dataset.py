@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
@@ -25,9 +25,10 @@ from qkvsearch.tables.files.frames import (
     text_lengths,
     without_long_cells,
 )
-from qkvsearch.tables.files.tables import read_into
+from qkvsearch.tables.files.tables import read_into, sheets_of
 from qkvsearch.tables.files.unpacking import matching
 from qkvsearch.tables.interactions import Interactions
+from qkvsearch.tables.joining import with_details
 from qkvsearch.tables.layouts import LINES, in_rows, rows_of_objects
 from qkvsearch.tables.log import interactions_from_table
 from qkvsearch.tables.report import ReadReport
@@ -42,6 +43,9 @@ Source: TypeAlias = "File | list[File] | tuple[File, ...]"
 SAMPLE_ROWS = 100_000
 # The name of a table that may be a catalog or a log.
 SOURCE = "source"
+# The name of tables that are joined to the items, and what stands for all sheets of a workbook.
+JOIN = "join"
+ALL_SHEETS = "#*"
 
 
 class DistributedLog(Protocol):
@@ -87,11 +91,15 @@ class Dataset:
 
 
 def read_dataset(
-    items: Source | None, interactions: Source | None, columns: Columns | None = None
+    items: Source | None,
+    interactions: Source | None,
+    columns: Columns | None = None,
+    join: Source | None = None,
 ) -> Dataset:
     """Read a file or frame of items, of interactions, or both.
 
-    With interactions alone, the items have the titles that the log names, or else their ids.
+    With interactions alone, the items have the titles that the log names, or else their ids. join:
+    tables that add columns to the items, by id.
     """
     columns = columns or Columns()
     if interactions is None:
@@ -99,23 +107,29 @@ def read_dataset(
     if items is None and interactions is None:
         raise DataError("nothing to build from: give a source, `items` or `interactions`")
     log = None if interactions is None else load(interactions, "interactions", columns)
-    catalog = None if items is None else load(items, "items", columns, ROWS)
-    return dataset_of(catalog, log, columns)
+    catalog, details = load_items(items, columns, join)
+    return dataset_of(catalog, log, columns, details)
 
 
-def dataset_of(items: ReadTable | None, log: ReadTable | None, columns: Columns) -> Dataset:
-    """Make a data set of a table of items, one of interactions, or both."""
-    names = [name for part in (log, items) if part is not None for name in part[0].columns]
+def dataset_of(
+    items: ReadTable | None,
+    log: ReadTable | None,
+    columns: Columns,
+    details: Sequence[ReadTable] = (),
+) -> Dataset:
+    """Make a data set of a table of items, one of interactions, or both. details: tables that add
+    columns to the items, by id.
+    """
+    tables = [part for part in (log, items, *details) if part is not None]
+    names = [name for table, _ in tables for name in table.columns]
     for name in columns.ignore:
         check_column(name, names, "ignored columns", "`ignore`")
     catalog, interactions = None, None
     reports: list[ReadReport] = []
     if items is not None:
-        table, report = items
         log_table = None if log is None else log[0]
-        catalog = catalog_from_frame(table.frame(), columns, report, log_table)
-        report.require_roles(catalog.columns)
-        reports.append(report)
+        catalog = catalog_of(items, details, columns, log_table)
+        reports += [items[1], *(report for _, report in details)]
     if log is not None:
         table, report = log
         if catalog is None:
@@ -129,6 +143,19 @@ def dataset_of(items: ReadTable | None, log: ReadTable | None, columns: Columns)
     for report in reports:
         report.conclude(columns.strict)
     return Dataset(catalog, interactions, reports, columns.options_of_log())
+
+
+def catalog_of(
+    items: ReadTable, details: Sequence[ReadTable], columns: Columns, log: Table | None
+) -> Catalog:
+    """Make a catalog of a table of items, with the columns that other tables add by id."""
+    table, report = items
+    frame = table.frame()
+    if details:
+        frame, columns = with_details(frame, details, columns, report, log)
+    catalog = catalog_from_frame(frame, columns, report, log)
+    report.require_roles(catalog.columns)
+    return catalog
 
 
 def _titles_in_log(table: Table, columns: Columns, file: str) -> Catalog | None:
@@ -165,6 +192,50 @@ def _are_titles(table: Table, item: str, title: str) -> bool:
     titles = rows.drop_duplicates().groupby(item).size()
     are_single = len(titles) > 0 and bool((titles == 1).mean() > 0.5)
     return are_single and not rows[title].str.fullmatch(r"\W*\d+").all()
+
+
+def load_items(
+    items: Source | None, columns: Columns, join: Source | None = None
+) -> tuple[ReadTable | None, list[ReadTable]]:
+    """Read the table of items, and those that add columns to it. `book.xlsx#*` is the first sheet
+    and all those with the same columns, and the other sheets are joined.
+    """
+    if items is None:
+        if join is not None:
+            raise DataError("`join` adds columns to `items`, which were not given")
+        return None, []
+    own, others = split_sheets(items)
+    details = [load(sheet, JOIN, columns, ROWS) for sheet in others]
+    table = load(own, "items", columns, ROWS)
+    is_alike = [set(part.columns) == set(table[0].columns) for part, _ in details]
+    if any(is_alike):
+        alike = [sheet for sheet, same in zip(others, is_alike, strict=True) if same]
+        details = [part for part, same in zip(details, is_alike, strict=True) if not same]
+        table = load([*own, *alike], "items", columns, ROWS)
+    return table, [*details, *load_details(join, columns)]
+
+
+def load_details(join: Source | None, columns: Columns) -> list[ReadTable]:
+    """Read the tables that add columns to the items, each by itself."""
+    if join is None:
+        return []
+    return [load(source, JOIN, columns, ROWS) for source in _sources(join, JOIN)]
+
+
+def split_sheets(items: Source) -> tuple[list[File], list[File]]:
+    """Return the tables of items, and the sheets that `book.xlsx#*` adds: all but the first."""
+    several = list(items) if isinstance(items, list | tuple) else [items]
+    own: list[File] = []
+    others: list[File] = []
+    for each in several:
+        if isinstance(each, str | Path) and str(each).endswith(ALL_SHEETS):
+            path = str(each).removesuffix(ALL_SHEETS)
+            first, *rest = [f"{path}#{name}" for name in sheets_of(path)]
+            own.append(first)
+            others += rest
+        else:
+            own.append(each)
+    return own, others
 
 
 def load(

@@ -141,8 +141,8 @@ class ReadReport:
             if column.role not in ("", "text") and column.name in self.lacking:
                 raise DataError(
                     f"{self.lacking[column.name]}: no column {column.name!r}, which is the "
-                    f"{column.role} of the other files: name it the same in all of them, or leave "
-                    "it out (`ignore`)"
+                    f"{column.role} of the other files: name it the same in all of them, `join` "
+                    "that file to the others, or leave it out (`ignore`)"
                 )
 
     def conclude(self, strict: bool) -> None:

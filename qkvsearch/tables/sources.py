@@ -13,11 +13,14 @@ from qkvsearch.tables.catalog import catalog_from_frame
 from qkvsearch.tables.columns import Columns, find_column, require_column
 from qkvsearch.tables.columns.choice import LOG_TYPES, users_column
 from qkvsearch.tables.dataset import (
+    ALL_SHEETS,
     SOURCE,
     Dataset,
     Source,
     dataset_of,
     load,
+    load_details,
+    load_items,
     read_dataset,
     rows_of_items,
     rows_of_log,
@@ -45,34 +48,44 @@ def read_source(
     items: Source | None = None,
     interactions: Source | None = None,
     columns: Columns | None = None,
+    join: Source | None = None,
 ) -> Dataset:
     """Read `source`: `sample:NAME`, a MovieLens folder, or one file, which is a log if it has
-    users, else a catalog; or read `items` and `interactions`. Raises `DataError`.
+    users, else a catalog; or read `items` and `interactions`. join: tables that add columns to the
+    items, by id. Raises `DataError`.
     """
     is_sample = isinstance(source, str) and source.startswith(SAMPLE)
     if is_sample or (isinstance(source, str | Path) and _is_folder(source)):
-        if items is not None or interactions is not None or columns not in (None, Columns()):
-            raise DataError(f"{source} is known: leave out `items`, `interactions` and the columns")
+        others = (items, interactions, join)
+        if any(each is not None for each in others) or columns not in (None, Columns()):
+            raise DataError(
+                f"{source} is known: leave out `items`, `interactions`, `join` and the columns"
+            )
         if not is_sample:
             return read_movielens(Path(str(source)))
         bundled = sample(str(source).removeprefix(SAMPLE))
         return read_dataset(bundled.path(bundled.items), bundled.path(bundled.interactions))
     columns = columns or Columns()
+    is_book = isinstance(source, str | Path) and str(source).endswith(ALL_SHEETS)
+    if is_book and items is None:
+        source, items = None, source
     if source is None:
-        return read_dataset(items, interactions, columns)
+        return read_dataset(items, interactions, columns, join)
     table, report = load(source, SOURCE, columns)
     of_source = columns if interactions is None else replace(columns, user=None, item=None)
     is_log = _is_log(table, of_source)
     if is_log and interactions is None:
-        catalog = None if items is None else load(items, "items", columns, ROWS)
-        return dataset_of(catalog, rows_of_log(table, report, columns), columns)
+        of_items, details = load_items(items, columns, join)
+        return dataset_of(of_items, rows_of_log(table, report, columns), columns, details)
     if items is None and not is_log:
         ROWS.check(len(table), report.file)
         catalog = rows_of_items(table, report, columns)
+        details = load_details(join, columns)
         if interactions is None:
             columns.refuse([*LOG_TYPES], "interactions")
-            return dataset_of(catalog, None, columns)
-        return dataset_of(catalog, load(interactions, "interactions", columns), columns)
+            return dataset_of(catalog, None, columns, details)
+        log = load(interactions, "interactions", columns)
+        return dataset_of(catalog, log, columns, details)
     raise DataError(
         f"{report.file}: give a SOURCE, or `items` and `interactions`; write a pattern of "
         "files in quotes: --interactions 'logs/*.csv'"

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 from qkvsearch._utils.caching import cached_property
 from qkvsearch._utils.callbacks import Progress
-from qkvsearch._utils.limits import ROWS
 from qkvsearch.engines.spark.als import LogBlocks, fit
 from qkvsearch.engines.spark.blocks import (
     HISTORIES,
@@ -31,9 +30,9 @@ from qkvsearch.errors import DataError
 from qkvsearch.models.confidences import Feedback
 from qkvsearch.models.implicit_als import AlternatingLeastSquares
 from qkvsearch.models.user_vectors import ImplicitFactors
-from qkvsearch.tables.catalog import catalog_from_frame, catalog_of_ids
+from qkvsearch.tables.catalog import catalog_of_ids
 from qkvsearch.tables.columns import Columns, named
-from qkvsearch.tables.dataset import Dataset, Source, load
+from qkvsearch.tables.dataset import Dataset, Source, catalog_of, load_items
 from qkvsearch.tables.ids import Ids
 from qkvsearch.tables.interactions import MergeCounts
 from qkvsearch.tables.ratings import Scale
@@ -153,8 +152,11 @@ def read_on_spark(
     items: Source | None,
     interactions: Source | None,
     columns: Columns | None = None,
+    join: Source | None = None,
 ) -> Iterator[Dataset]:
-    """Read a dataset whose log Spark holds until the context ends. Raise `QkvError`."""
+    """Read a dataset whose log Spark holds until the context ends. join: tables that add columns to
+    the items. Raise `QkvError`.
+    """
     columns = columns or Columns()
     if interactions is None:
         raise DataError("`engine` learns from `interactions`: name the file or folder of a log")
@@ -174,16 +176,14 @@ def read_on_spark(
             "`engine` reads logs whose `layout` is rows: leave out `layout` or `engine`"
         )
     check_engine(engine)
-    read = None if items is None else load(items, "items", columns, ROWS)
+    read, details = load_items(items, columns, join)
     with spark_session(engine) as spark:
         report = ReadReport(Path(path).name)
         reader = RowReader(open_log(spark, path), columns, report)
         catalog, reports = None, []
         if read is not None:
-            table, items_report = read
-            log = reader.some_items()
-            catalog = catalog_from_frame(table.frame(), columns, items_report, log)
-            reports.append(items_report)
+            catalog = catalog_of(read, details, columns, reader.some_items())
+            reports += [read[1], *(each for _, each in details)]
         else:
             columns.refuse(("id",), "items")
             _refuse_titles(reader.log, reader.names["item"], columns)

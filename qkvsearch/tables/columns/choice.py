@@ -28,7 +28,7 @@ from qkvsearch.tables.columns.row_meaning import check_meaning, is_constant_with
 from qkvsearch.tables.columns.searched import holds_codes, why_unsearched
 from qkvsearch.tables.ids import Ids, id_texts
 from qkvsearch.tables.layouts import layout_hint
-from qkvsearch.tables.report import ReadReport
+from qkvsearch.tables.report import FILE_ROWS, ReadReport
 from qkvsearch.tables.table import Table
 
 # Number of cells, spread over the column, that are looked at.
@@ -435,11 +435,24 @@ def choose_catalog_columns(
 
 
 def _are_ids(column: pd.Series) -> bool:
-    """Return whether a column has a code of its own in every row."""
-    if len(column) < 2 or column.hasnans or not column.is_unique:
+    """Return whether a column has a code of its own in every row of each file."""
+    if len(column) < 2 or column.hasnans or not is_unique_in_files(column):
         return False
-    cells = spread(column)
+    cells = spread(column.drop_duplicates())
     return not are_times(cells).any() and holds_codes(typed(cells).cells)
+
+
+def is_unique_in_files(column: pd.Series) -> bool:
+    """Return whether no two rows of a file have the same cell in a column of one file or several:
+    two tables about the same items have their ids once each.
+    """
+    if column.is_unique:
+        return True
+    files = column.index.to_numpy() // FILE_ROWS
+    return (
+        files[0] != files[-1]
+        and not pd.DataFrame({"file": files, "cell": column}).duplicated().any()
+    )
 
 
 def _are_numbered(column: pd.Series) -> bool:
@@ -486,7 +499,7 @@ CATALOG_RULES = (
         "id",
         FREE,
         BY_CELLS,
-        "It has a code of its own in every row, and is not the only column.",
+        "It has a code of its own in every row of a file, and is not the only column.",
         "A-1042, A-1043",
         column=lambda choice, name: len(choice.names) > 1 and _are_ids(choice.cells_of(name)),
     ),

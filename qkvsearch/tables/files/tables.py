@@ -20,7 +20,7 @@ from qkvsearch.tables.files.json_rows import JSON
 from qkvsearch.tables.files.kinds import refuse_other_kinds
 from qkvsearch.tables.files.parquet import PARQUET
 from qkvsearch.tables.files.unpacking import TableFile, unpacked
-from qkvsearch.tables.files.workbooks import WORKBOOK
+from qkvsearch.tables.files.workbooks import WORKBOOK, sheet_names
 from qkvsearch.tables.report import ReadReport
 from qkvsearch.tables.table import Table, TableEncoder
 
@@ -73,6 +73,14 @@ def read_into(
                 return report
         _refuse_others(file, start)
         return add_pieces(_text_pieces(file, start, options), file, limit, encoder)
+
+
+def sheets_of(path: str | Path) -> list[str]:
+    """Return the sheets of a workbook that have rows and are not hidden. Raises `DataError`."""
+    with unpacked(path) as file:
+        if not WORKBOOK.fits(file, file.start()):
+            raise DataError(f"{file.label}: no workbook, so there are no sheets to join (#*)")
+        return sheet_names(file)
 
 
 def _refuse_others(file: TableFile, start: bytes) -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Set
-from contextlib import closing
+from contextlib import closing, contextmanager
 from datetime import datetime, time, timedelta
 from pathlib import Path
 from typing import Any
 
 from qkvsearch._utils.limits import SHEET_ROWS, check_unpacked
-from qkvsearch.errors import DataError, need, quantity
+from qkvsearch.errors import DataError, listed_names, need, quantity
 from qkvsearch.tables.files.file_format import BinaryFormat, add_pieces
 from qkvsearch.tables.files.frames import (
     Piece,
@@ -36,12 +36,17 @@ from qkvsearch.tables.files.workbook_values import (
 from qkvsearch.tables.report import ReadReport
 from qkvsearch.terminal import shorten
 
+# The state of a sheet that is not hidden.
+VISIBLE = "visible"
 # The type of the part with the texts that cells share.
 SHARED_TEXTS = "application/vnd.openxmlformats-officedocument.spreadsheetml.sharedStrings+xml"
 
 
-def read_workbook(file: TableFile) -> Piece:
-    """Read the named sheet, or the only one that has rows. Raises `DataError`."""
+@contextmanager
+def _opened(file: TableFile) -> Iterator[tuple[Any, SheetChecks]]:
+    """Open a workbook with openpyxl. Yield its reader, and the checks of its sheets. Raises
+    `DataError` for whatever is wrong with it.
+    """
     label = file.label
     library, task = "openpyxl.reader.excel", f"{label}: reading a spreadsheet"
     excel = need(library, "xlsx", task, error=DataError)
@@ -53,14 +58,33 @@ def read_workbook(file: TableFile) -> Piece:
             reader.read()
             with closing(reader.wb):
                 _check_sheets(reader, label)
-                checks = SheetChecks(reader, label)
-                sheet = _pick_sheet(reader, file, checks)
-                check = checks.of(sheet)
-                rows = _rows(sheet, file, percent_styles(reader.wb))
+                yield reader, SheetChecks(reader, label)
     except DataError:
         raise
     except Exception as error:  # a damaged file fails wherever the library first notices
         raise DataError(f"{label}: not a spreadsheet, or damaged: {error}") from None
+
+
+def sheet_names(file: TableFile) -> list[str]:
+    """Return the names of the sheets that have rows and are not hidden. Raises `DataError`."""
+    with _opened(file) as (reader, checks):
+        names = [
+            sheet.title
+            for sheet in _sheets_with_rows(reader, file, checks)
+            if sheet.sheet_state == VISIBLE
+        ]
+    if not names:
+        raise DataError(f"{file.label}: no sheet has rows, but for hidden ones")
+    return names
+
+
+def read_workbook(file: TableFile) -> Piece:
+    """Read the named sheet, or the only one that has rows. Raises `DataError`."""
+    label = file.label
+    with _opened(file) as (reader, checks):
+        sheet = _pick_sheet(reader, file, checks)
+        check = checks.of(sheet)
+        rows = _rows(sheet, file, percent_styles(reader.wb))
     if not rows:
         raise DataError(f"{label}: no cell has anything in it")
     name = sheet.title
@@ -121,16 +145,28 @@ def _check_sheets(reader: Any, label: str) -> None:
 def _pick_sheet(reader: Any, file: TableFile, checks: SheetChecks) -> Any:
     """Return the named sheet, or else the only one that has rows."""
     sheets = {sheet.title: sheet for sheet in reader.wb.worksheets}
-    for sheet in sheets.values():
-        sheet.reset_dimensions()  # some programs write them wrong
     if file.fragment:
-        return sheets[pick_name(file.fragment, list(sheets), "sheet", file.label)]
+        sheet = sheets[pick_name(file.fragment, list(sheets), "sheet", file.label)]
+        sheet.reset_dimensions()  # some programs write them wrong
+        return sheet
+    with_rows = [sheet.title for sheet in _sheets_with_rows(reader, file, checks)]
+    if len(with_rows) > 1:
+        raise DataError(
+            f"{file.label}: {len(with_rows):,} sheets are in it; say which, such as "
+            f"{file.label}#{with_rows[0]}, or join all of them by their ids: {file.label}#* "
+            f"(sheets: {listed_names(with_rows)})"
+        )
+    return sheets[pick_name("", with_rows or list(sheets)[:1], "sheet", file.label)]
+
+
+def _sheets_with_rows(reader: Any, file: TableFile, checks: SheetChecks) -> list[Any]:
     with_rows = []
-    for name, sheet in sheets.items():
+    for sheet in reader.wb.worksheets:
+        sheet.reset_dimensions()  # some programs write them wrong
         checks.of(sheet)  # it may look empty because it is damaged
         if any(True for _ in _filled_rows(sheet, file)):
-            with_rows.append(name)
-    return sheets[pick_name("", with_rows or list(sheets)[:1], "sheet", file.label)]
+            with_rows.append(sheet)
+    return with_rows
 
 
 def _filled_rows(
