@@ -5,6 +5,7 @@ import gzip
 import io
 import json
 import random
+import re
 import sqlite3
 import zipfile
 from collections.abc import Callable
@@ -12,6 +13,8 @@ from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+
+from tests.tables import other_books
 
 HEADERS = (
     "id title tags price added", "SKU Name Description Price Categories", "user item rating time",
@@ -254,6 +257,79 @@ def _database(rng: random.Random) -> tuple[str, bytes]:
         return "table.db", path.read_bytes()
 
 
+def _document(rng: random.Random) -> tuple[str, bytes]:
+    """One JSON document that holds rows in one of the usual ways, or in hardly any."""
+    header, rows = _rows(rng)
+    objects = [dict(zip(header, row, strict=False)) for row in rows]
+    keys = [rng.choice([str(n), f"k{n}", f"k{n % 7}"]) for n in range(len(rows))]
+    hits: list[object] = [
+        {"_id": key, "_source": each} for key, each in zip(keys, objects, strict=False)
+    ]
+    columns = {
+        name: {key: each.get(name) for key, each in zip(keys, objects, strict=False)}
+        for name in header
+    }
+    documents: list[object] = [
+        dict(zip(keys, objects, strict=False)),
+        columns,
+        {name: [*column.values()] for name, column in columns.items()},
+        {"columns": header, "index": keys, "data": rows},
+        {"hits": {"total": 7, "hits": hits}},
+        {rng.choice(["items", "a.b", "title", ""]): objects, "n": rng.choice([1, None, objects])},
+        {"meta": {"a": 1}, "data": {"items": dict(zip(keys, objects, strict=False))}},
+        [
+            {"id": n, "x": {"y": [each, {"y": [[each], None, []]}]}}
+            for n, each in enumerate(objects)
+        ],
+        rng.choice([{}, [], [[]], {"a": {}}, {"a": []}, {"a": {"b": {}}}, {"": {"": 1}}, 7]),
+    ]
+    text = json.dumps(rng.choice(documents), indent=rng.choice([None, None, 1]))
+    if rng.random() < 0.2:
+        actions = [{rng.choice(["index", "update", "delete"]): {"_id": key}} for key in keys]
+        lines = [
+            line
+            for pair in zip(actions, objects, strict=False)
+            for line in pair
+            if rng.random() < 0.95
+        ]
+        text = "\n".join(map(json.dumps, lines))
+    if rng.random() < 0.1:
+        text = text[: rng.randrange(len(text) + 1)]
+    return f"table.{rng.choice(['json', 'jsonl', 'txt'])}", text.encode(errors="replace")
+
+
+def _joined(rng: random.Random) -> tuple[str, bytes]:
+    """Files one after another, each with its byte order mark."""
+    name, content = rng.choice([_delimited, _json, _document])(rng)
+    encoding = rng.choice(["utf-8-sig", "utf-8-sig", "utf-16"])
+    text = content.decode("utf-8", errors="replace")
+    ends = [rng.choice(["", "\n", "\r\n", "\r"]) for _ in range(rng.randint(1, 3))]
+    return name, b"".join((text + end).encode(encoding, errors="replace") for end in ends)
+
+
+def _other_workbook(rng: random.Random) -> tuple[str, bytes]:
+    """An .ods, or an .xls with a few damaged bytes."""
+    if rng.random() < 0.5:
+        content = bytearray(other_books.XLS)
+        for _ in range(rng.choice([0, 1, 1, 9])):
+            content[rng.randrange(len(content))] = rng.randrange(256)
+        return rng.choice(["table.xls", "table.csv"]), bytes(content)
+    header, rows = _rows(rng)
+    odd = other_books.typed("percentage", 0.1), other_books.typed("date", "?")
+    lines = []
+    for cells in [header, *rows]:
+        written = [rng.choice([_in_xml(cell), _in_xml(cell), None, 1.5, *odd]) for cell in cells]
+        repeated = rng.choice([3, 10**6, 10**9]) if rng.random() < 0.02 else 1
+        lines.append(other_books.row(*written, repeated=repeated))
+    content = other_books.ods(*["".join(lines)] * rng.choice([1, 1, 1, 2]))
+    return rng.choice(["table.ods", "table.csv"]), content
+
+
+def _in_xml(cell: str) -> str:
+    """A text that XML can have."""
+    return re.sub("[^\t -\ud7ff\ue000-\ufffd]|^<", "", cell)
+
+
 KINDS = (_delimited,) * 8 + (_json,) * 3 + (_odd,) * 3 + (
-    _packed, _workbook, _database, _parquet,
+    _packed, _workbook, _database, _parquet, _document, _document, _joined, _other_workbook,
 )  # fmt: skip

@@ -204,7 +204,7 @@ def test_parquet_reads_as_the_frame_does(tmp_path):
             zipped("é.csv").replace("é".encode(), b"\x83\xa9"),
             "cannot be unpacked: 'utf-8'",
         ),
-        ("t.csv", b"\xd0\xcf\x11\xe0abc", "a workbook of an old Excel; save it as"),
+        ("t.csv", b"\xd0\xcf\x11\xe0abc", "not a spreadsheet, or damaged"),
         ("t.arrow", b"ARROW1\0\0", "an Arrow or Feather file; save it as Parquet or CSV"),
         ("t.pkl", pickle.dumps([{"id": 7}]), "a pickle; save it as Parquet or CSV"),
         ("t.csv", b"%PDF-1.7", "a PDF"),

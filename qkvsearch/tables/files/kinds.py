@@ -60,7 +60,6 @@ KINDS = [
         rb"\x30\x26\xb2\x75",
         rb"\0\0\x01[\xba\xb3]",
     ),
-    *_kinds("a workbook of an old Excel; save it as .xlsx or CSV", rb"\xd0\xcf\x11\xe0"),
     *_kinds("a document (RTF), not a table", rb"\{\\rtf"),
     *_kinds("PostScript, not a table", rb"%!PS-"),
     *_kinds("a program, not a table", rb"\x7fELF", rb"MZ.{2,56}\0\0\0\0", rb"\xca\xfe\xba\xbe"),

@@ -18,6 +18,7 @@ from qkvsearch.tables.files.file_format import TextOptions, add_pieces
 from qkvsearch.tables.files.frames import Piece
 from qkvsearch.tables.files.json_rows import JSON
 from qkvsearch.tables.files.kinds import refuse_other_kinds
+from qkvsearch.tables.files.other_workbooks import OTHER_WORKBOOK, other_sheet_names
 from qkvsearch.tables.files.parquet import PARQUET
 from qkvsearch.tables.files.unpacking import TableFile, unpacked
 from qkvsearch.tables.files.workbooks import WORKBOOK, sheet_names
@@ -25,7 +26,7 @@ from qkvsearch.tables.report import ReadReport
 from qkvsearch.tables.table import Table, TableEncoder
 
 # The formats of files, in the order in which they are tried. Any other text is CSV.
-BINARY_FORMATS = (PARQUET, SQLITE, WORKBOOK)
+BINARY_FORMATS = (PARQUET, SQLITE, OTHER_WORKBOOK, WORKBOOK)
 TEXT_FORMATS = (JSON, DELIMITED)
 # A file that begins with a byte order mark was joined to another one.
 MARKS_LEFT_OUT = "{n} byte order {n:mark|marks} within the file left out"
@@ -78,9 +79,12 @@ def read_into(
 def sheets_of(path: str | Path) -> list[str]:
     """Return the sheets of a workbook that have rows and are not hidden. Raises `DataError`."""
     with unpacked(path) as file:
-        if not WORKBOOK.fits(file, file.start()):
-            raise DataError(f"{file.label}: no workbook, so there are no sheets to join (#*)")
-        return sheet_names(file)
+        start = file.start()
+        if OTHER_WORKBOOK.fits(file, start):
+            return other_sheet_names(file)
+        if WORKBOOK.fits(file, start):
+            return sheet_names(file)
+        raise DataError(f"{file.label}: no workbook, so there are no sheets to join (#*)")
 
 
 def _refuse_others(file: TableFile, start: bytes) -> None:

@@ -26,6 +26,7 @@ from qkvsearch._utils.limits import (
 from qkvsearch.errors import DataError
 from qkvsearch.tables.files.frames import pick_name
 from qkvsearch.tables.files.kinds import possible_tables, refuse_other_kinds
+from qkvsearch.tables.files.open_documents import is_open_document
 
 STDIN = "-"
 ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+._-]*://")
@@ -179,6 +180,10 @@ def _from_archive(file: TableFile, stack: ExitStack) -> TableFile | None:
                 _check_workbook(archive, file)
                 return None
             PACKED_FILES.check(len(archive.namelist()), file.label)
+            if is_open_document(file.path):
+                sizes = [member.file_size for member in archive.infolist()]
+                check_unpacked(sum(sizes), file.size, file.label)
+                return None
             _check_kind(archive, file)
             names = [
                 name

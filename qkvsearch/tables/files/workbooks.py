@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Sequence, Set
 from contextlib import closing, contextmanager
 from datetime import datetime, time, timedelta
 from pathlib import Path
 from typing import Any
+
+import pandas as pd
 
 from qkvsearch._utils.limits import SHEET_ROWS, check_unpacked
 from qkvsearch.errors import DataError, listed_names, need, quantity
@@ -78,17 +80,15 @@ def sheet_names(file: TableFile) -> list[str]:
     return names
 
 
-def read_workbook(file: TableFile) -> Piece:
-    """Read the named sheet, or the only one that has rows. Raises `DataError`."""
-    label = file.label
-    with _opened(file) as (reader, checks):
-        sheet = _pick_sheet(reader, file, checks)
-        check = checks.of(sheet)
-        rows = _rows(sheet, file, percent_styles(reader.wb))
+def sheet_table(
+    rows: list[tuple[int, list[Any]]], label: str, sheet: str
+) -> tuple[pd.DataFrame, ReadReport, int]:
+    """Return the rows of a sheet as text, the report on them, and the number of the header. rows:
+    those that are not blank, by their numbers, up to the last filled cell. Raises `DataError`.
+    """
     if not rows:
         raise DataError(f"{label}: no cell has anything in it")
-    name = sheet.title
-    report = ReadReport(f"{Path(label.partition('#')[0]).name}#{name}")
+    report = ReadReport(f"{Path(label.partition('#')[0]).name}#{sheet}")
     n_filled = [len(row) for _, row in rows]
     n_above = header_row([max(n_filled)] * len(rows), n_filled)
     if begins_with_number(rows[n_above][1]):
@@ -103,6 +103,22 @@ def read_workbook(file: TableFile) -> Piece:
     too_long = [number for number, row in rows if len(row) > width]
     report.read = len(rows)
     report.skip("with too many columns", too_long)
+    if too_long:
+        report.warnings.append(
+            f"{report.file}: {quantity(len(too_long), 'row')} skipped, the first of them row "
+            f"{too_long[0]:,}, with cells to the right of the last named column; name that column"
+        )
+    return frame.drop(index=too_long), report, header_number
+
+
+def read_workbook(file: TableFile) -> Piece:
+    """Read the named sheet, or the only one that has rows. Raises `DataError`."""
+    label = file.label
+    with _opened(file) as (reader, checks):
+        sheet = _pick_sheet(reader, file, checks)
+        check = checks.of(sheet)
+        rows = _rows(sheet, file, percent_styles(reader.wb))
+    frame, report, header_number = sheet_table(rows, label, sheet.title)
     if check.n_uncomputed:
         formulas = quantity(check.n_uncomputed, "cell")
         report.warnings.append(
@@ -115,12 +131,7 @@ def read_workbook(file: TableFile) -> Piece:
             f"{merged[0]}, with a value in the first cell alone; the others read as empty: "
             "unmerge them, and fill each"
         )
-    if too_long:
-        report.warnings.append(
-            f"{report.file}: {quantity(len(too_long), 'row')} skipped, the first of them row "
-            f"{too_long[0]:,}, with cells to the right of the last named column; name that column"
-        )
-    return frame.drop(index=too_long), report
+    return frame, report
 
 
 def _check_sheets(reader: Any, label: str) -> None:
@@ -150,13 +161,17 @@ def _pick_sheet(reader: Any, file: TableFile, checks: SheetChecks) -> Any:
         sheet.reset_dimensions()  # some programs write them wrong
         return sheet
     with_rows = [sheet.title for sheet in _sheets_with_rows(reader, file, checks)]
-    if len(with_rows) > 1:
+    return sheets[only_sheet(with_rows or list(sheets)[:1], file.label)]
+
+
+def only_sheet(names: Sequence[str], label: str) -> str:
+    """Return the only sheet with rows. Raises `DataError` for several."""
+    if len(names) > 1:
         raise DataError(
-            f"{file.label}: {len(with_rows):,} sheets are in it; say which, such as "
-            f"{file.label}#{with_rows[0]}, or join all of them by their ids: {file.label}#* "
-            f"(sheets: {listed_names(with_rows)})"
+            f"{label}: {len(names):,} sheets are in it; say which, such as {label}#{names[0]}, or "
+            f"join all of them by their ids: {label}#* (sheets: {listed_names(names)})"
         )
-    return sheets[pick_name("", with_rows or list(sheets)[:1], "sheet", file.label)]
+    return pick_name("", names, "sheet", label)
 
 
 def _sheets_with_rows(reader: Any, file: TableFile, checks: SheetChecks) -> list[Any]:
@@ -254,8 +269,8 @@ WORKBOOK = BinaryFormat(
     recognized_by="its contents",
     notes="`book.xlsx#Sheet2` if several sheets have rows; a formula counts by its stored value, "
     "and one without is a warning; a percentage is 10 where 10% is shown, as in CSV; merged cells "
-    "below the header are a warning, since only the first has a value; not Strict Open XML, `.ods` "
-    "or `.xlsb`; needs `pip install 'qkvsearch[xlsx]'`",
+    "below the header are a warning, since only the first has a value; `book.xlsx#*` joins all "
+    "sheets; not Strict Open XML or `.xlsb`; needs `pip install 'qkvsearch[xlsx]'`",
     fits=lambda file, start: start.startswith(ZIP),
     add=lambda file, limit, encoder: add_pieces([read_workbook(file)], file, limit, encoder),
 )
