@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import re
 from calendar import monthrange
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
 END = r"(-?\d{4,6})(?:-(\d\d)(?:-(\d\d)(?: (\d\d)(?::(\d\d)(?::(\d\d))?)?)?)?)?"
 STORED = re.compile(rf"(?:{END}|\.\.)(?:/(?:{END}|\.\.))?")
 OPEN, BETWEEN = "..", "/"
+# The convention of a column that has such spans, with others behind it.
+UNCERTAIN = "uncertain"
 # Years beyond all that may be stored: an open end reaches them.
 FIRST_YEAR, LAST_YEAR = -999_999, 999_999
 # The lengths of cells that are days, with or without a time, and of the years that all of them have.
@@ -142,17 +144,24 @@ def sort_key(cell: str) -> str:
     return f"-{10**6 - int(year.partition(BETWEEN)[0]):06d}-{rest}"
 
 
-def are_plain(cells: Iterable[str]) -> bool:
+def are_plain(cells: Collection[str]) -> bool:
     """Return whether all cells of a column are days from the year 1000 on, with or without a time.
 
     >>> are_plain(["2024-03-01", "2024-03-01 10:00:00"]), are_plain(["2024-03-01", "1850"])
     (True, False)
     """
-    cells = list(cells)
-    return not cells or (set(map(len, cells)) <= LENGTHS_OF_DAYS and min(cells) >= FIRST_PLAIN)
+    if not cells:
+        return True
+    are_days = set(map(len, cells)) <= LENGTHS_OF_DAYS and min(cells) >= FIRST_PLAIN
+    return are_days and BETWEEN not in "".join(cells)
 
 
-def counted_in_ranges(counts: Mapping[str, int], distinct: Iterable[str]) -> dict[str, int]:
+def is_plain(cell: str) -> bool:
+    """Return whether a cell is a day from the year 1000 on, with or without a time."""
+    return len(cell) in LENGTHS_OF_DAYS and cell >= FIRST_PLAIN and BETWEEN not in cell
+
+
+def counted_in_ranges(counts: Mapping[str, int], distinct: Collection[str]) -> dict[str, int]:
     """Count dates by decade, or by century where the column's dates reach over more than 200 years.
 
     A date that may be in several ranges counts in each, as a condition on each finds it. An open end

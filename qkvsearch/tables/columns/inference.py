@@ -16,10 +16,14 @@ from qkvsearch.tables.column_types.column_type import MAX_UNFIT
 from qkvsearch.tables.columns.facts import ColumnFacts, ParsedCells, are_missing
 from qkvsearch.tables.columns.html import without_html
 from qkvsearch.tables.columns.numbers import PERCENT_REMOVED
+from qkvsearch.tables.columns.uncertain_dates import may_tell_dates
+from qkvsearch.tables.date_spans import UNCERTAIN
 from qkvsearch.terminal import shorten
 
 MIN_FITTING = 2
 SAMPLE = 1000
+# A year before our era as ISO 8601 writes it, which is a number as well.
+MINUS_YEAR = r"\s*-0\d{3}\s*$"
 # Emptied cells that a note names.
 MAX_EXAMPLES = 3
 # Signs of currencies, and codes that tables use for the same currency.
@@ -216,6 +220,8 @@ def _decide(
         if cells.empty or _is_hopeless(column_type, cells, n_cells):
             continue
         parsed = column_type.read(cells, n_cells, convention)
+        if (dates := _uncertain_dates(parsed, cells, n_cells)) is not None:
+            return dates, missing, Counter()
         if _fits(parsed, n_cells):
             return parsed, missing, reason
         reason = reason or _reason_against(parsed, cells, n_cells)
@@ -223,6 +229,21 @@ def _decide(
             break
     parsed, missing, _ = _as_text(texts, counts)
     return parsed, missing, reason
+
+
+def _uncertain_dates(
+    parsed: ParsedCells, texts: pd.Series, counts: np.ndarray
+) -> ParsedCells | None:
+    """Return cells as dates where they are years with uncertain dates among them, and were read as
+    numbers; None for all others. Some dates among many years must not be emptied as no numbers.
+    """
+    if parsed.type != "number" or (parsed.fits.all() and not parsed.doubts):
+        return None
+    if not any(map(may_tell_dates, texts[~parsed.fits | texts.str.match(MINUS_YEAR)][:SAMPLE])):
+        return None
+    dates = type_named("date").read(texts, counts)
+    is_uncertain = dates.convention.startswith(UNCERTAIN)
+    return dates if is_uncertain and _fits(dates, counts) else None
 
 
 def _as_text(texts: pd.Series, counts: np.ndarray) -> tuple[ParsedCells, np.ndarray, Counter[str]]:

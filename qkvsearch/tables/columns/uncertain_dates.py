@@ -28,7 +28,7 @@ CIRCA = 10
 MAX_LENGTH, MAX_NAMES = 80, 4
 # What a number without an era may be, the least alone, and the least decade: 120s are seconds.
 LAST_PLAIN_YEAR, FIRST_PLAIN_YEAR, FIRST_DECADE = 2200, 100, 1000
-LAST_CENTURY = 21
+LAST_CENTURY, LAST_CENTURY_OF_DECADES = 21, 2000
 # Which years of a century, and of a decade, its parts are. The first is 0.
 PARTS_OF_CENTURY = {
     "early": (0, 39),
@@ -93,6 +93,18 @@ def read_uncertain(text: str, short_ranges: bool = True) -> Reading | None:
         return None
     has_circa = any(term.circa for term in cell.terms)
     return Reading(_stored(*years), frozenset(cell.marks), has_circa)
+
+
+def may_tell_dates(text: str) -> bool:
+    """Return whether a text is an uncertain date, which may tell that a column has dates.
+
+    >>> may_tell_dates("c. 1890"), may_tell_dates("1640-50"), may_tell_dates("1890")
+    (True, True, False)
+    """
+    reading = read_uncertain(text)
+    if reading is None or not reading.is_strict:
+        return False
+    return bool(reading.marks & TELLING) or BETWEEN in reading.stored
 
 
 def _plain(text: str) -> str:
@@ -196,8 +208,9 @@ class _Term:
         if self.kind == "century":
             return (1 - 100 * self.number if is_before else 100 * self.number - 99), 100
         if self.kind == "decade":
-            # The 1800s are a century, as people mostly mean.
-            size = 100 if self.number % 100 == 0 else 10
+            # The 1800s are a century, as people mostly mean, and the 2000s are ten years.
+            is_century = self.number % 100 == 0 and self.number < LAST_CENTURY_OF_DECADES
+            size = 100 if is_century else 10
             return (2 - self.number - size if is_before else self.number), size
         return (1 - self.number if is_before else self.number), 1
 
