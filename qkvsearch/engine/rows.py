@@ -33,7 +33,7 @@ from qkvsearch.rank.loaded_build import LoadedBuild
 from qkvsearch.rank.ranking import own_key
 from qkvsearch.store import StoredCatalog
 from qkvsearch.tables.catalog_columns import StoredColumn
-from qkvsearch.tables.column_types import TEXT, type_named
+from qkvsearch.tables.column_types import type_named
 from qkvsearch.tables.columns import NUMBERS, named, words_of
 from qkvsearch.tables.ids import Id, Ids, id_text
 from qkvsearch.where import Where
@@ -321,14 +321,12 @@ def sorted_rows(histories: Histories, rows: np.ndarray, sort: str) -> tuple[np.n
     return rows[np.argsort(ranks[cells.codes[rows]], kind="stable")], []
 
 
-def _ranks(
-    cells: Sequence[Any], is_descending: bool, order: Callable[[Any], Any]
-) -> np.ndarray:
+def _ranks(cells: Sequence[Any], is_descending: bool, order: Callable[[Any], Any]) -> np.ndarray:
     """Return the place of each cell in their order, int64 (n,), with empty cells last.
 
     Numbers come before texts. order: what a cell is ordered by.
 
-    >>> _ranks(["b", 10, None, "A", "a"], is_descending=False, order=TEXT.order).tolist()
+    >>> _ranks(["b", 10, None, "A", "a"], is_descending=False, order=type_named("text").order).tolist()
     [2, 0, 3, 1, 1]
     """
     keys: dict[int, tuple[bool, Any]] = {}

@@ -328,6 +328,7 @@ def _typed(items: ItemTexts, name: str, requested: str | None, report: ReadRepor
             f"of its cells is: {column.examples_of_unfit(texts, ids)}"
         )
     report.notes.extend(column.emptied(spelled, texts, ids))
+    report.notes.extend(column.circa(spelled))
     report.notes.extend(column.mixed_currencies(spelled))
     report.notes.extend(column.mixed_percentages(spelled))
     return column

@@ -64,7 +64,10 @@ def _moments(end: str) -> Span | None:
         return None
     year, *others = (None if part is None else int(part) for part in match.groups())
     assert year is not None
-    first = [part if part is not None else least for part, least in zip(others, (1, 1, 0, 0, 0), strict=True)]
+    first = [
+        part if part is not None else least
+        for part, least in zip(others, (1, 1, 0, 0, 0), strict=True)
+    ]
     month = first[0]
     if not 1 <= month <= 12:
         return None

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from qkvsearch._utils.folding import fold
 from qkvsearch.tables.column_types.column_type import ColumnType, range_condition
-
 from qkvsearch.tables.date_spans import (
     BETWEEN,
     OPEN,

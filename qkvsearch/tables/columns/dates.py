@@ -14,7 +14,7 @@ from qkvsearch._utils.scratch import pieces_of
 from qkvsearch.errors import Count, DataError, quantity
 from qkvsearch.tables.columns.facts import ParsedCells, are_missing
 from qkvsearch.tables.columns.uncertain_dates import (
-    CIRCA,
+    CIRCA_READ,
     LAST_PLAIN_YEAR,
     SURE,
     TELLING,
@@ -56,8 +56,8 @@ COMPACT = {"%Y": 4, "%Y%m%d": 8, "%Y%m%d%H%M%S": 14}
 # Days since the end of 1899, as spreadsheets count them: 1954 to 2119.
 SERIAL_DAYS = (20_000, 80_000)
 DAY_FIRST, MONTH_FIRST = "day first", "month first"
-# A year before 1000 as ISO 8601 writes it, and the day that programs write for no date. pandas gives
-# a date without a year one before 1000 as well.
+# A year before 1000 as ISO 8601 writes it, and the day that programs write for no date. pandas
+# gives a date without a year one before 1000 as well.
 EARLY_YEAR, NO_DAY = r"0\d{3}-\d", "0001-01-01"
 FIRST_YEAR = 1000
 # A day and a month in either order.
@@ -285,7 +285,7 @@ class _UncertainDates:
         return self._is_told_by(uncertain)
 
     def _are_likely(self, unread: pd.Series, may_be: pd.Series) -> bool:
-        """Return whether enough cells may be dates, by the first of them: reading all takes long."""
+        """Return whether enough cells may be dates, by the first ones: reading all takes long."""
         n_possible = self.counts[(~unread | may_be).to_numpy(bool)].sum()
         if n_possible < MIN_DATES * self.counts.sum():
             return False
@@ -324,11 +324,11 @@ class _UncertainDates:
         parsed = ParsedCells("date", values, convention=UNCERTAIN)
         has_circa = [reading is not None and reading.has_circa for reading in readings]
         circa = np.array(has_circa, dtype=bool) & ~self.is_exact
-        parsed.change(f"circa: {CIRCA} years either way", circa)
+        parsed.change(CIRCA_READ, circa)
         as_spans = values.str.contains(BETWEEN, na=False).to_numpy(bool)
-        parsed.change("uncertain: the years that it may be", as_spans & ~circa)
+        parsed.change("read as a span of years", as_spans & ~circa)
         is_early = values.str.match("-|0000", na=False).to_numpy(bool)
-        parsed.change("before our era: as years below 1", is_early & ~circa & ~as_spans)
+        parsed.change("BCE written as a year below 1", is_early & ~circa & ~as_spans)
         return parsed
 
 

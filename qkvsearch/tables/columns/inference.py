@@ -16,7 +16,7 @@ from qkvsearch.tables.column_types.column_type import MAX_UNFIT
 from qkvsearch.tables.columns.facts import ColumnFacts, ParsedCells, are_missing
 from qkvsearch.tables.columns.html import without_html
 from qkvsearch.tables.columns.numbers import PERCENT_REMOVED
-from qkvsearch.tables.columns.uncertain_dates import may_tell_dates
+from qkvsearch.tables.columns.uncertain_dates import CIRCA_READ, may_tell_dates
 from qkvsearch.tables.date_spans import UNCERTAIN
 from qkvsearch.terminal import shorten
 
@@ -75,6 +75,11 @@ class TypedColumn:
             f"column {name}: {n_unfit} of {cells} emptied, for {n_unfit:it is|they are} no "
             f"{self.type}: {self.examples_of_unfit(texts, ids)}"
         ]
+
+    def circa(self, name: str) -> list[str]:
+        """Return a note on how circa was read, if there is any."""
+        n_circa = self.changed[CIRCA_READ]
+        return [f"column {name}: {CIRCA_READ} in {quantity(n_circa, 'cell')}"] if n_circa else []
 
     def mixed_currencies(self, name: str) -> list[str]:
         """Return a note on amounts in several currencies, if there are any."""

@@ -24,6 +24,7 @@ WORDS: dict[str, list[str]] = json.loads(
 )
 # Years either way of "circa", and of a question mark.
 CIRCA = 10
+CIRCA_READ = f"circa read as {CIRCA} years either way"
 # A longer text is no date, nor is one with more words that no list has.
 MAX_LENGTH, MAX_NAMES = 80, 4
 # What a number without an era may be, the least alone, and the least decade: 120s are seconds.
@@ -360,7 +361,11 @@ def _lengthen(term: _Term, before: _Term) -> None:
     """Read 95 behind 1890 as 1895, and 30s behind the 1920s as the 1930s."""
     size = 10 ** len(str(term.number))
     whole = before.number - before.number % size + term.number
-    if (term.is_joined or term.is_slashed) and size <= 100 and whole > before.number >= FIRST_DECADE:
+    if (
+        (term.is_joined or term.is_slashed)
+        and size <= 100
+        and whole > before.number >= FIRST_DECADE
+    ):
         term.number, term.is_joined = whole, True
 
 
