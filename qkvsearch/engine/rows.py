@@ -326,7 +326,8 @@ def _ranks(cells: Sequence[Any], is_descending: bool, order: Callable[[Any], Any
 
     Numbers come before texts. order: what a cell is ordered by.
 
-    >>> _ranks(["b", 10, None, "A", "a"], is_descending=False, order=type_named("text").order).tolist()
+    >>> by_text = type_named("text").order
+    >>> _ranks(["b", 10, None, "A", "a"], is_descending=False, order=by_text).tolist()
     [2, 0, 3, 1, 1]
     """
     keys: dict[int, tuple[bool, Any]] = {}

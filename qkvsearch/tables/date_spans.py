@@ -1,15 +1,15 @@
 """Stored dates as spans of time: the first and the last moment that a cell may be.
 
-A stored cell is a day (2024-03-01), a month, a year (1850), or two of them as ISO 8601 writes an interval:
-1880/1900. An end that is not known is `..`, as in ../1899. Years before our era are below 1, as astronomers
-count them: 500 BCE is -0499, and 1 BCE is 0000.
+A stored cell is a day (2024-03-01), a month, a year (1850), or two of them as ISO 8601 writes an
+interval: 1880/1900. An end that is not known is `..`, as in ../1899. Years before our era are below
+1, as astronomers count them: 500 BCE is -0499, and 1 BCE is 0000.
 """
 
 from __future__ import annotations
 
 import re
 from calendar import monthrange
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -20,7 +20,7 @@ OPEN, BETWEEN = "..", "/"
 UNCERTAIN = "uncertain"
 # Years beyond all that may be stored: an open end reaches them.
 FIRST_YEAR, LAST_YEAR = -999_999, 999_999
-# The lengths of cells that are days, with or without a time, and of the years that all of them have.
+# Of cells that are days, with or without a time: their lengths, and the first year.
 LENGTHS_OF_DAYS = frozenset((10, 19))
 FIRST_PLAIN = "1000"
 # A column whose dates reach over more years than this is counted by century.
@@ -62,28 +62,33 @@ def _moments(end: str) -> Span | None:
     match = re.fullmatch(END, end)
     if match is None:
         return None
-    year, *others = (None if part is None else int(part) for part in match.groups())
+    year, *parts = (None if part is None else int(part) for part in match.groups())
     assert year is not None
-    first = [
-        part if part is not None else least
-        for part, least in zip(others, (1, 1, 0, 0, 0), strict=True)
-    ]
+    first = _filled(parts, (1, 1, 0, 0, 0))
     month = first[0]
     if not 1 <= month <= 12:
         return None
-    # Years before 1 have the leap years of the same calendar.
-    n_days = monthrange(year % 400 + 400, month)[1]
-    most = (12, 31 if others[0] is None else n_days, 23, 59, 59)
-    last = [part if part is not None else most_ for part, most_ in zip(others, most, strict=True)]
-    if not 1 <= last[1] <= n_days and others[1] is not None:
-        return None
-    if first[2] > 23 or first[3] > 59 or first[4] > 59:
+    n_days = _days_of(year, month)
+    last = _filled(parts, (12, 31 if parts[0] is None else n_days, 23, 59, 59))
+    is_day = parts[1] is None or 1 <= parts[1] <= n_days
+    if not is_day or first[2] > 23 or first[3] > 59 or first[4] > 59:
         return None
     return Span(_moment(year, *first), _moment(year, *last))
 
 
+def _filled(parts: Sequence[int | None], instead: Sequence[int]) -> list[int]:
+    """Return the parts of a date, with others instead of those that it lacks."""
+    pairs = zip(parts, instead, strict=True)
+    return [other if part is None else part for part, other in pairs]
+
+
+def _days_of(year: int, month: int) -> int:
+    """Return the number of days of a month, in years before our era as well."""
+    return monthrange(year % 400 + 400, month)[1]  # leap years repeat after 400 years
+
+
 def _moment(year: int, month: int, day: int, hour: int, minute: int, second: int) -> int:
-    """Return a number that grows with time. Days are not evenly spaced, which no comparison needs."""
+    """Return a number that grows with time, by equal months of 32 days."""
     return ((((year * 13 + month) * 32 + day) * 24 + hour) * 60 + minute) * 60 + second
 
 
@@ -122,8 +127,7 @@ def latest(cell: str) -> str:
     match = re.fullmatch(END, last)
     if match is None or match[3] is not None:
         return last
-    month = int(match[2] or 12)
-    n_days = monthrange(int(match[1]) % 400 + 400, month)[1]
+    n_days = _days_of(int(match[1]), int(match[2] or 12))
     return _with_parts(last, "-12", f"-{n_days:02d}")
 
 
@@ -167,8 +171,8 @@ def is_plain(cell: str) -> bool:
 def counted_in_ranges(counts: Mapping[str, int], distinct: Collection[str]) -> dict[str, int]:
     """Count dates by decade, or by century where the column's dates reach over more than 200 years.
 
-    A date that may be in several ranges counts in each, as a condition on each finds it. An open end
-    reaches to the end of the column. distinct: all cells of the column.
+    A date that may be in several ranges counts in each, as a condition on each finds it. An open
+    end reaches to the end of the column. distinct: all cells of the column.
 
     >>> counted_in_ranges({"1893": 2, "1880/1900": 1}, ["1893", "1880/1900"])
     {'1880..1889': 1, '1890..1899': 3, '1900..1909': 1}
