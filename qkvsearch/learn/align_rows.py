@@ -27,6 +27,7 @@ from qkvsearch.tables.columns import Columns, check_column, find_column, require
 from qkvsearch.tables.columns.facts import ColumnFacts
 from qkvsearch.tables.columns.inference import TypedColumn, typed
 from qkvsearch.tables.columns.numbers import stored_numbers
+from qkvsearch.tables.date_spans import UNCERTAIN
 from qkvsearch.tables.report import ReadReport
 
 
@@ -167,7 +168,11 @@ def _align_types(
         columns[name] = column
         report.notes.extend(column.emptied(fact.name, texts[name], texts["id"]))
         report.notes.extend(column.other_percentages(fact.name, fact.changed))
+        report.notes.extend(column.circa(fact.name))
         facts[name] = replace(fact, changed=dict(Counter(fact.changed) + column.changed))
+        # The first uncertain date of a column: from now on its dates are compared as spans.
+        if column.convention.startswith(UNCERTAIN):
+            facts[name] = replace(facts[name], convention=column.convention)
     return columns, facts
 
 

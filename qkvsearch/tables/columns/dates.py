@@ -290,7 +290,8 @@ class _UncertainDates:
         if n_possible < MIN_DATES * self.counts.sum():
             return False
         probed = self.texts[may_be].iloc[:PROBE]
-        n_dates = sum(read_uncertain(text) is not None for text in probed)
+        readings = [read_uncertain(text) for text in probed]
+        n_dates = sum(reading is not None and reading.is_strict for reading in readings)
         return n_dates >= PROBED * len(probed)
 
     def _is_told_by(self, uncertain: list[Reading]) -> bool:

@@ -229,31 +229,39 @@ class _Cell:
         """Read the marks of a text. Return False for a text that is no date."""
         place = n_names = 0
         while place < len(plain):
-            match = MARK.match(plain, place)
-            if match is None:
-                return False
-            place = match.end()
-            if match["space"] is not None or match["month"] is not None:
-                continue
-            if match["name"] is not None:
+            end = self._read_mark(plain, place)
+            if end is None:
+                name = NAME.match(plain, place)
                 n_names += 1
-                self.marks.add("made")
-            elif (number := _number(match)) is not None:
-                self._add(*number)
-                self.waiting.is_grouped = False
-                self.terms[-1].is_grouped = "," in match[0]
-            else:
-                role = self._role(match[0])
-                self.marks.add(role)
-                if not self._apply(role, match[0]):
+                if name is None or n_names > MAX_NAMES:
                     return False
+                self.marks.add("made")
+                end = name.end()
+            place = end
         if self.waiting.circa and self.terms:  # 1600 (c.)
             self.terms[-1].circa = True
-        return n_names <= MAX_NAMES
+        return True
 
-    def _add(self, kind: str, number: int) -> None:
+    def _read_mark(self, plain: str, place: int) -> int | None:
+        """Read a number, a word or a space, and return its end; None where there is none."""
+        # "2nd half of" is a word, and "siglo xix" a number.
+        word = _word_at(plain, place) if plain[place].isdigit() else None
+        match = None if word else _mark().match(plain, place)
+        if match is not None:
+            number = _number(match)
+            if number is not None:
+                self._add(*number, is_grouped="," in match[0])
+            return match.end()
+        word = word or _word_at(plain, place)
+        if word is None:
+            return None
+        role = self._role(word)
+        self.marks.add(role)
+        return place + len(word) if self._apply(role, word) else None
+
+    def _add(self, kind: str, number: int, is_grouped: bool) -> None:
         term, self.waiting = self.waiting, _Term()
-        term.kind, term.number = kind, number
+        term.kind, term.number, term.is_grouped = kind, number, is_grouped
         if term.is_joined and self.terms:  # c. 1640-1650
             term.circa = term.circa or self.terms[-1].circa
         self.terms.append(term)
@@ -384,45 +392,65 @@ for _role, _words in WORDS.items():
             ROLES.setdefault(_word, []).append(_role)
 
 
-def _any_of(words: list[str], behind_digits: bool = False) -> str:
-    """Return a regular expression of whole words, the longest first."""
-    letters = r"[^\W\d_]"
-    found = []
-    for word in sorted(words, key=lambda word: (-len(word), word)):
-        # Chinese words have no spaces around them.
-        is_spaced = ord(word[-1]) < 0x2E80
-        before = rf"(?<!{letters})" if is_spaced and word[0].isalpha() and not behind_digits else ""
-        after = rf"(?!{letters})" if is_spaced and word[-1].isalpha() else ""
-        found.append(before + re.escape(word) + after)
-    return "|".join(found)
+# The words that begin with a letter, the longest first.
+WORDS_FROM: dict[str, list[str]] = {}
+for _word in sorted(ROLES, key=lambda word: (-len(word), word)):
+    WORDS_FROM.setdefault(_word[0], []).append(_word)
+LETTER = r"[^\W\d_]"
+NAME = re.compile(rf"{LETTER}+\.?")
+# Chinese words have no spaces around them.
+FIRST_UNSPACED = "⺀"
 
 
-_CENTURY = _any_of(WORDS["century"])
-_SHORT = _any_of(WORDS["century_short"])
-_SUFFIX = r"(?:st|nd|rd|th|er|e|ème|й)"
-_CENTURIES_IN_WORDS = "|".join(sorted(WORDS["centuries_in_words"], key=len, reverse=True))
-MARK = re.compile(
-    r"(?P<space>\s+)"
-    rf"|(?P<halves>{_any_of([word for word in ROLES if word[0].isdigit()])})"
-    r"|(?P<of>\d{1,2})世[纪紀](?P<tens>\d)0年代"
-    rf"|(?P<decade>\d{{1,3}}0)(?:{_any_of(WORDS['decade'], behind_digits=True)})"
-    rf"|(?P<century>\d{{1,2}})(?:\.|{_SUFFIX})?[ -]?(?:{_CENTURY})"
-    rf"|(?P<short_century>\d{{1,2}}){_SUFFIX}[ -]?(?:{_SHORT})(?! ?\d)"
-    rf"|(?P<roman>[ivx]+)(?:e|er|ème)?(?=[ -]*(?:{_CENTURY}|{_SHORT}))(?: (?:{_SHORT}))?"
-    rf"|(?P<roman_joined>[ivx]+)(?:e|er|ème)?(?= ?- ?[ivx]+)"
-    rf"|(?:siglos?|secolo|sec\.|século) (?P<roman_behind>[ivx]+)"
-    rf"|(?P<in_words>{_CENTURIES_IN_WORDS})世[纪紀]"
-    rf"|(?P<ordinal>\d{{1,2}})(?:(?:st|nd|rd|th)(?![^\W\d_])|\.(?= ?[-/]))"
-    rf"|(?P<month>\d{{1,2}}\.? (?:{MONTH})\.?(?=,? \d{{4}})"
-    rf"|(?:{MONTH})\.?(?: \d{{1,2}}(?!\d),?)?(?=,? ?\d{{4}}|-))"
-    r"|(?P<year>\d{1,3},\d{3}|\d{1,6})(?!\d)"
-    rf"|(?P<word>{_any_of([word for word in ROLES if not word[0].isdigit()])})"
-    r"|(?P<name>[^\W\d_]+\.?)"
-)
+def _word_at(text: str, place: int) -> str | None:
+    """Return the longest word at a place of a text; None where there is none."""
+    for word in WORDS_FROM.get(text[place], ()):
+        if text.startswith(word, place) and _is_whole(text, place, place + len(word)):
+            return word
+    return None
+
+
+def _is_whole(text: str, start: int, end: int) -> bool:
+    """Return whether no letters continue a word, unless its script has no spaces."""
+    if text[end - 1] >= FIRST_UNSPACED:
+        return True
+    follows = text[start].isalpha() and start > 0 and text[start - 1].isalpha()
+    goes_on = text[end - 1].isalpha() and end < len(text) and text[end].isalpha()
+    return not follows and not goes_on
+
+
+def _any_of(words: list[str]) -> str:
+    """Return a regular expression of words behind a number, the longest first."""
+    in_order = sorted(words, key=lambda word: (-len(word), word))
+    ends = [rf"(?!{LETTER})" if word[-1] < FIRST_UNSPACED else "" for word in in_order]
+    return "|".join(re.escape(word) + end for word, end in zip(in_order, ends, strict=True))
+
+
+@lru_cache(maxsize=1)
+def _mark() -> re.Pattern[str]:
+    """Return the regular expression of a space, a month or a number, compiled when it is needed."""
+    century, short = _any_of(WORDS["century"]), _any_of(WORDS["century_short"])
+    in_words = "|".join(sorted(WORDS["centuries_in_words"], key=len, reverse=True))
+    suffix = r"(?:st|nd|rd|th|er|e|ème|й)"
+    return re.compile(
+        r"\s+"
+        r"|(?P<of>\d{1,2})世[纪紀](?P<tens>\d)0年代"
+        rf"|(?P<decade>\d{{1,3}}0)(?:{_any_of(WORDS['decade'])})"
+        rf"|(?P<century>\d{{1,2}})(?:\.|{suffix})?[ -]?(?:{century})"
+        rf"|(?P<short_century>\d{{1,2}}){suffix}[ -]?(?:{short})(?! ?\d)"
+        rf"|(?P<roman>[ivx]+)(?:e|er|ème)?(?=[ -]*(?:{century}|{short}))(?: (?:{short}))?"
+        r"|(?P<roman_joined>[ivx]+)(?:e|er|ème)?(?= ?- ?[ivx]+)"
+        r"|(?:siglos?|secolo|sec\.|século) (?P<roman_behind>[ivx]+)"
+        rf"|(?P<in_words>{in_words})世[纪紀]"
+        rf"|(?P<ordinal>\d{{1,2}})(?:(?:st|nd|rd|th)(?!{LETTER})|\.(?= ?[-/]))"
+        rf"|\d{{1,2}}\.? (?:{MONTH})\.?(?=,? \d{{4}})"
+        rf"|(?:{MONTH})\.?(?: \d{{1,2}}(?!\d),?)?(?=,? ?\d{{4}}|-)"
+        r"|(?P<year>\d{1,3},\d{3}|\d{1,6})(?!\d)"
+    )
 
 
 def _number(match: re.Match[str]) -> tuple[str, int] | None:
-    """Return the kind and the number of a mark; None for a word."""
+    """Return the kind and the number of a mark; None for a space or a month."""
     if match["of"] is not None:
         return "decade", 100 * (int(match["of"]) - 1) + 10 * int(match["tens"])
     for kind in ("decade", "century", "ordinal"):
