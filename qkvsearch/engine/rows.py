@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from qkvsearch._utils.caching import cached_property
-from qkvsearch._utils.folding import fold
 from qkvsearch._utils.validation import check_id
 from qkvsearch.errors import QkvError, listed_names, quantity, suggest
 from qkvsearch.heads.histories import Histories
@@ -31,6 +30,7 @@ from qkvsearch.rank.listing import (
     page_of,
 )
 from qkvsearch.rank.loaded_build import LoadedBuild
+from qkvsearch.rank.ranking import own_key
 from qkvsearch.store import StoredCatalog
 from qkvsearch.tables.catalog_columns import StoredColumn
 from qkvsearch.tables.column_types import type_named
@@ -261,13 +261,20 @@ class UserRows(RowsById):
 
 def item_card(histories: Histories, position: int) -> dict[str, Any]:
     """Return an item's row under the owner's column names, with its number of `users`, and with the
-    numbers and dates of its variants, of which the row has the smallest.
+    numbers and dates of its variants, of which the row has the smallest. `original`, if any, has
+    the cells that are not shown as they were in the owner's file, by column.
     """
     catalog = histories.catalog
     shown = [column for column in catalog.catalog_columns if not is_in_every_row(column)]
     (row,) = item_rows(catalog, np.array([position]), shown)
     row |= _variants(catalog, position)
     row["users"] = ItemUsers.of(histories, [position]).n_having(position)
+    originals = catalog.originals(position)
+    if originals:
+        columns = catalog.catalog_columns
+        row["original"] = {
+            own_key(columns.stored_as(stored).name): text for stored, text in originals.items()
+        }
     return row
 
 
@@ -308,25 +315,25 @@ def sorted_rows(histories: Histories, rows: np.ndarray, sort: str) -> tuple[np.n
         raise QkvError(
             f"`sort`: no column {name!r}{near} (columns: {listed_names(columns.names)}; or {USERS})"
         )
-    cells = histories.catalog.values.cells(columns.find(name).stored)
-    ranks = _ranks(cells.distinct, is_descending)
+    column = columns.find(name)
+    cells = histories.catalog.values.cells(column.stored)
+    ranks = _ranks(cells.distinct, is_descending, type_named(column.type).order)
     return rows[np.argsort(ranks[cells.codes[rows]], kind="stable")], []
 
 
-def _ranks(cells: Sequence[Any], is_descending: bool) -> np.ndarray:
+def _ranks(cells: Sequence[Any], is_descending: bool, order: Callable[[Any], Any]) -> np.ndarray:
     """Return the place of each cell in their order, int64 (n,), with empty cells last.
 
-    Numbers come before texts. Texts that differ in case alone are equal.
+    Numbers come before texts. order: what a cell is ordered by.
 
-    >>> _ranks(["b", 10, None, "A", "a"], is_descending=False).tolist()
+    >>> by_text = type_named("text").order
+    >>> _ranks(["b", 10, None, "A", "a"], is_descending=False, order=by_text).tolist()
     [2, 0, 3, 1, 1]
     """
     keys: dict[int, tuple[bool, Any]] = {}
     for code, cell in enumerate(cells):
-        if isinstance(cell, str):
-            keys[code] = True, fold(cell)
-        elif cell is not None:
-            keys[code] = False, cell
+        if cell is not None:
+            keys[code] = isinstance(cell, str), order(cell)
     in_order = sorted(set(keys.values()), reverse=is_descending)
     rank_of = {key: rank for rank, key in enumerate(in_order)}
     ranks = np.full(len(cells), len(rank_of))

@@ -13,13 +13,21 @@ from qkvsearch.errors import DataError, listed_names, quantity
 from qkvsearch.heads.component import Addition
 from qkvsearch.heads.stored_models import StoredModels
 from qkvsearch.store import Snapshot
-from qkvsearch.tables.catalog import ROW_NUMBERS, Catalog, item_texts, one_row_each, years_in
+from qkvsearch.tables.catalog import (
+    ROW_NUMBERS,
+    Catalog,
+    item_texts,
+    one_row_each,
+    originals_of,
+    years_in,
+)
 from qkvsearch.tables.catalog_columns import OWN_NAMES, CatalogColumns
 from qkvsearch.tables.column_types import type_named
 from qkvsearch.tables.columns import Columns, check_column, find_column, require_column
 from qkvsearch.tables.columns.facts import ColumnFacts
 from qkvsearch.tables.columns.inference import TypedColumn, typed
 from qkvsearch.tables.columns.numbers import stored_numbers
+from qkvsearch.tables.date_spans import UNCERTAIN
 from qkvsearch.tables.report import ReadReport
 
 
@@ -42,7 +50,8 @@ def addition(
         if name != "id" and type_named(fact.type).is_numeric:
             rows[name] = stored_numbers(rows[name])
     searched = tuple(snapshot.facts["text_columns"])
-    catalog = Catalog(ids, rows, searched, tuple(facts.values()), variants)
+    originals = originals_of(cells)
+    catalog = Catalog(ids, rows, searched, tuple(facts.values()), variants, originals)
     unread = _unread(snapshot, catalog, positions)
     return Addition(StoredModels(snapshot), catalog, positions, unread)
 
@@ -159,7 +168,11 @@ def _align_types(
         columns[name] = column
         report.notes.extend(column.emptied(fact.name, texts[name], texts["id"]))
         report.notes.extend(column.other_percentages(fact.name, fact.changed))
+        report.notes.extend(column.circa(fact.name))
         facts[name] = replace(fact, changed=dict(Counter(fact.changed) + column.changed))
+        # The first uncertain date of a column: from now on its dates are compared as spans.
+        if column.convention.startswith(UNCERTAIN):
+            facts[name] = replace(facts[name], convention=column.convention)
     return columns, facts
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from qkvsearch.errors import QkvError, listed_names, suggest
+from qkvsearch.tables.date_spans import UNCERTAIN
 
 
 def quoted(name: str) -> str:
@@ -57,7 +58,8 @@ class StoredColumn:
     """A column of a stored catalog.
 
     name: in the owner's file. stored, sql_type: in the table of items. role, type: as in
-    `tables.columns.facts.ColumnFacts`.
+    `tables.columns.facts.ColumnFacts`. is_uncertain: it has dates of which only a span is known, as
+    `tables.date_spans` describes them.
     """
 
     name: str
@@ -65,6 +67,7 @@ class StoredColumn:
     sql_type: str
     role: str
     type: str
+    is_uncertain: bool = False
 
 
 class CatalogColumns(list[StoredColumn]):
@@ -105,6 +108,7 @@ class CatalogColumns(list[StoredColumn]):
             fact = by_stored.get(name.casefold(), {})
             kind = "number" if sql_type in ("INTEGER", "REAL") else "text"
             role = name if name in ("id", "title") else ""
+            convention = str(fact.get("convention", ""))
             return StoredColumn(
                 name=fact.get("name", name),
                 stored=name,
@@ -112,6 +116,7 @@ class CatalogColumns(list[StoredColumn]):
                 role=fact.get("role", role),
                 # An id is text to its owner, though whole numbers are stored and compared as such.
                 type=kind if name == "id" else fact.get("type", kind),
+                is_uncertain=fact.get("type") == "date" and convention.startswith(UNCERTAIN),
             )
 
         return cls([column(name, sql_type) for name, sql_type in stored])

@@ -55,9 +55,9 @@ def matching_in_all(
         values = bound(parameters)
         plain = numbered(expression)
         tree = read_tree(plain, values)
-        used = check_types(tree, values, columns, cells)
-        if differ_in_case(used):
-            plain, used = told_apart(plain, tree, used)
+        used, ends = check_types(tree, values, columns, cells)
+        if ends or differ_in_case(used):
+            plain, used = told_apart(plain, tree, used, ends)
         return [positions(db, table, used, plain, values, limit) for db, table in tables]
     except (DamagedError, DeadlineError):
         raise

@@ -9,7 +9,9 @@ from functools import lru_cache
 from typing import Any
 
 from qkvsearch.errors import QkvError
+from qkvsearch.tables.column_types.date import date_span
 from qkvsearch.tables.columns.facts import LIST_SEPARATOR
+from qkvsearch.tables.date_spans import earliest, latest
 
 # The most characters that a text may grow to, and the most pairs that a pattern may compare.
 MAX_GROWN, MAX_COMPARED = 1_000_000, 20_000_000
@@ -82,6 +84,8 @@ FUNCTIONS: list[tuple[str, int, Callable[..., Any]]] = [
     ("instr", 2, instr),
     ("lower", 1, lower),
     ("upper", 1, upper),
+    ("_earliest", 1, lambda date: None if date is None else earliest(date)),
+    ("_latest", 1, lambda date: None if date is None else latest(date)),
 ]
 
 
@@ -99,8 +103,26 @@ def order_without_case(one: str, other: str) -> int:
     return _order(folded(one), folded(other))
 
 
-DATES = "DATES"
-COLLATIONS = {DATES: order_of_dates, "NOCASE": order_without_case}
+def order_of_spans(one: str, other: str) -> int:
+    """Return -1, 0 or 1, comparing dates of which only a span may be known: 0 where they may be the
+    same.
+
+    >>> order_of_spans("1880/1900", "1895"), order_of_spans("-0499", "0001")
+    (0, -1)
+    """
+    if one == other:
+        return 0
+    first, second = date_span(one), date_span(other)
+    if first is None or second is None:  # a text that was computed of one
+        return _order(one, other)
+    return (first.first > second.last) - (first.last < second.first)
+
+
+DATES, SPANS = "DATES", "SPANS"
+COLLATIONS = {DATES: order_of_dates, SPANS: order_of_spans, "NOCASE": order_without_case}
+# The first and the last day of an uncertain date, which < and > compare. A condition cannot call
+# them itself.
+EARLIEST, LATEST = "_earliest", "_latest"
 
 
 def _order(one: str, other: str) -> int:

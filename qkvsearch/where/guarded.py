@@ -17,7 +17,7 @@ from qkvsearch._utils.limits import EXPRESSION_DEPTH, EXPRESSION_SECONDS, EXPRES
 from qkvsearch.errors import DamagedError, QkvError, duration
 from qkvsearch.tables.catalog_columns import StoredColumn, quoted, sql_name, stored_name, table_name
 from qkvsearch.tables.column_types import type_named
-from qkvsearch.where.functions import COLLATIONS, DATES, FUNCTIONS
+from qkvsearch.where.functions import COLLATIONS, DATES, EARLIEST, FUNCTIONS, LATEST, SPANS
 from qkvsearch.where.parameters import for_sqlite
 
 # Functions that depend on their arguments only; none reads files, clocks or memory.
@@ -114,9 +114,10 @@ def positions(
     """
     info = connection.execute("PRAGMA table_info(variants)")
     stored_in_variants = {stored_name(name) for _, name, *_ in info}
+    has_spans = any(column.is_uncertain for column in columns.values())
     varying = stored_in_variants & {column.stored for column in columns.values()}
     named = "".join(
-        f", {_value(column, column.stored in varying)} AS {quoted(name)}"
+        f", {_value(column, column.stored in varying, has_spans)} AS {quoted(name)}"
         for name, column in columns.items()
     )
     source = f"{quoted(table)} LEFT JOIN variants USING (_position)" if varying else quoted(table)
@@ -157,12 +158,13 @@ def _position_name(columns: Mapping[str, StoredColumn]) -> str:
     return name
 
 
-def _value(column: StoredColumn, varies: bool) -> str:
+def _value(column: StoredColumn, varies: bool, has_spans: bool) -> str:
+    """Return a column in SQL. has_spans: the condition reads a column of uncertain dates."""
     name = sql_name(column.stored)
     if varies:
         name = f"coalesce(variants.{name}, items.{name})"
     if type_named(column.type).equals_beginnings:
-        return f"{name} COLLATE {DATES}"
+        return f"{name} COLLATE {SPANS if has_spans else DATES}"
     return name
 
 
@@ -180,7 +182,7 @@ def _guarded(
     def authorize(action: int, first: str | None, second: str | None, *_: object) -> int:
         is_here = first in (table, "variants")
         reads = action == sqlite3.SQLITE_READ and is_here and second in allowed
-        functions = (*PURE_FUNCTIONS, JOINED)
+        functions = (*PURE_FUNCTIONS, JOINED, EARLIEST, LATEST)
         calls = action == sqlite3.SQLITE_FUNCTION and (second or "").lower() in functions
         is_allowed = reads or calls or action == sqlite3.SQLITE_SELECT
         return sqlite3.SQLITE_OK if is_allowed else sqlite3.SQLITE_DENY

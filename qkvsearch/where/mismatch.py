@@ -64,7 +64,10 @@ def check_pair(left: Value, right: Value, cells: Cells, is_null_safe: bool = Fal
             return
     elif left_type.equals_beginnings or right_type.equals_beginnings:
         of = left_type if left_type.equals_beginnings else right_type
-        if _is_of(left, of) and _is_of(right, of):
+        is_uncertain = any(
+            value.column is not None and value.column.is_uncertain for value in (left, right)
+        )
+        if _is_of(left, of, is_uncertain) and _is_of(right, of, is_uncertain):
             _require_column(left, right, of)
             return
     elif left.type == right.type or (left_type.is_text and right_type.is_text):
@@ -72,12 +75,14 @@ def check_pair(left: Value, right: Value, cells: Cells, is_null_safe: bool = Fal
     raise _mismatch(left, right, cells)
 
 
-def _is_of(value: Value, column_type: ColumnType) -> bool:
-    """Return whether a value has a type, or is a text that can be the beginning of such a cell."""
+def _is_of(value: Value, column_type: ColumnType, uncertain: bool) -> bool:
+    """Return whether a value has a type, or is a text that can be the beginning of such a cell, or
+    of an uncertain one.
+    """
     if value.type == column_type.name:
         return True
     text = value.literal if value.type == TEXT.name else None
-    return isinstance(text, str) and column_type.is_beginning(text)
+    return isinstance(text, str) and column_type.is_beginning(text, uncertain)
 
 
 def check_apart(dates: Sequence[str]) -> None:
@@ -125,8 +130,8 @@ def _advice(left: Value, right: Value) -> str:
     types = {left.type, right.type}
     if "date" in types:
         year = next((value.literal for value in (left, right) if value.type == "number"), None)
-        if year is not None and 1000 <= year <= 9999 and year == int(year):
-            return f"write the date in quotes, '{int(year)}-01-01'"
+        if year is not None and 1 <= year <= 9999 and year == int(year):
+            return f"write the date in quotes, '{int(year):04d}-01-01'"
         return WRITE_DATES
     if "yes/no" in types:
         name = (left if left.type == "yes/no" else right).sql

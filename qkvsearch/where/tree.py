@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import accumulate, count
 from typing import Any
 
@@ -15,6 +15,7 @@ from qkvsearch._utils.interrupts import held_interrupts
 from qkvsearch._utils.limits import EXPRESSION, EXPRESSION_DEPTH
 from qkvsearch.errors import QkvError
 from qkvsearch.tables.catalog_columns import StoredColumn, sql_name, table_name
+from qkvsearch.where.functions import SPANS
 from qkvsearch.where.guarded import PURE_FUNCTIONS, TOO_DEEP, no_such_function
 
 # Texts, quoted names and comments: no parenthesis, keyword or `?` inside them counts.
@@ -62,17 +63,26 @@ def differ_in_case(used: Mapping[str, StoredColumn]) -> bool:
 
 
 def told_apart(
-    text: str, tree: exp.Expression, used: Mapping[str, StoredColumn]
+    text: str,
+    tree: exp.Expression,
+    used: Mapping[str, StoredColumn],
+    ends: Sequence[tuple[exp.Expression, str]],
 ) -> tuple[str, dict[str, StoredColumn]]:
     """Return a condition and its columns under the names in the tables, which differ in more than
     case: SQLite would read `Price` and `price` as the same column.
+
+    ends: the identifiers of uncertain dates of which one end is compared, with its function.
     """
     replaced = text
+    end_of = {id(identifier): function for identifier, function in ends}
     identifiers = [column.this for column in tree.find_all(exp.Column)]
     # The last first, so that the places of the others remain.
     for identifier in sorted(identifiers, key=lambda node: -int(node.meta["start"])):
         start, end = (int(identifier.meta[key]) - len(BEFORE) for key in ("start", "end"))
-        replaced = replaced[:start] + sql_name(used[identifier.name].stored) + replaced[end + 1 :]
+        name = sql_name(used[identifier.name].stored)
+        if function := end_of.get(id(identifier)):
+            name = f"{function}({name}) COLLATE {SPANS}"
+        replaced = replaced[:start] + name + replaced[end + 1 :]
     return replaced, {table_name(column.stored): column for column in used.values()}
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from datetime import date
-from typing import Any
+from typing import Any, TypeAlias
 
 from sqlglot import exp
 
 from qkvsearch.errors import QkvError, suggest
 from qkvsearch.tables.catalog_columns import TRUTH_VALUES, CatalogColumns, StoredColumn
 from qkvsearch.tables.column_types import TEXT, TYPES, type_named
-from qkvsearch.where.functions import LIST_SEPARATOR
+from qkvsearch.where.functions import EARLIEST, LATEST, LIST_SEPARATOR
 from qkvsearch.where.guarded import PURE_FUNCTIONS, no_such_function
 from qkvsearch.where.mismatch import (
     NUMBERS,
@@ -80,21 +80,26 @@ CASTS = {
     "text": (exp.DType.TEXT, exp.DType.VARCHAR),
 }
 
+# Identifiers of columns, each with the function that its cells are compared by.
+Ends: TypeAlias = list[tuple[exp.Expression, str]]
+
 
 def check_types(
     tree: exp.Expression,
     parameters: Mapping[str, Any],
     columns: CatalogColumns,
     cells: Cells,
-) -> dict[str, StoredColumn]:
-    """Return the columns that the condition reads, by their names in it.
+) -> tuple[dict[str, StoredColumn], Ends]:
+    """Return the columns that the condition reads, by their names in it; and for each identifier of
+    an uncertain date that < or > compares, the function of the end that it compares: an item
+    matches where its date may be less, or more.
 
     cells: a function that yields the cells of a column, for error messages. Raises `QkvError` for
     an unknown column, for what cannot be checked, and for types that cannot be compared.
     """
     check = _Types(parameters, columns, cells)
     check.condition(tree)
-    return check.used
+    return check.used, check.ends
 
 
 class _Types:
@@ -105,6 +110,7 @@ class _Types:
         self.columns = columns
         self.cells = cells
         self.used: dict[str, StoredColumn] = {}
+        self.ends: Ends = []
 
     def condition(self, node: exp.Expression) -> Value:
         """Check a part that must be true or false; a number is false if it is 0."""
@@ -142,6 +148,11 @@ class _Types:
         left, right = self.value(node.this), self.value(node.expression)
         is_null_safe = isinstance(node, (exp.Is, exp.NullSafeEQ, exp.NullSafeNEQ))
         check_pair(left, right, self.cells, is_null_safe)
+        if isinstance(node, (exp.LT, exp.GT)):
+            low, high = (left, right) if isinstance(node, exp.LT) else (right, left)
+            for value, end in ((low, EARLIEST), (high, LATEST)):
+                if value.column is not None and value.column.is_uncertain:
+                    self.ends.append((value.node.this, end))
         return Value("yes/no", node)
 
     def _called(self, node: exp.Expression) -> Value:

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from qkvsearch._utils.folding import fold
 from qkvsearch.errors import QkvError
 
 if TYPE_CHECKING:
@@ -71,6 +72,12 @@ class ColumnType(ABC):
 
     # --- stored cells, never None ---
 
+    def is_as_written(self, text: str, cell: Any) -> bool:
+        """Return whether a cell is shown as it was in the file, where it was `text`, which has no
+        spaces around it. Otherwise that text is kept, for `show`.
+        """
+        return text == str(cell)
+
     def searched(self, cell: Any) -> str:
         """Return what search reads of a cell."""
         return str(cell)
@@ -106,11 +113,17 @@ class ColumnType(ABC):
         """
         return True
 
-    def is_beginning(self, text: str) -> bool:
+    def is_beginning(self, text: str, uncertain: bool = False) -> bool:
         """Return whether a text is a cell or the beginning of one, if the type
         `equals_beginnings`. A condition compares no other text with cells of such a type.
+
+        uncertain: the column has uncertain dates, which are compared with such dates as well.
         """
         return False
+
+    def order(self, cell: Any) -> Any:
+        """Return what a listing orders the cells of a column by."""
+        return fold(cell) if isinstance(cell, str) else cell
 
     def condition(self, name: str, value: str, distinct: Sequence[Any]) -> tuple[str, list[Any]]:
         """Return the SQL of a value of a facet, with placeholders, and their values.

@@ -11,6 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 from qkvsearch._utils.folding import fold
 from qkvsearch.tables.column_types.column_type import ColumnType, range_condition
+from qkvsearch.tables.date_spans import (
+    BETWEEN,
+    OPEN,
+    Span,
+    are_plain,
+    counted_in_ranges,
+    earliest,
+    is_plain,
+    overlap,
+    sort_key,
+    span_of,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,15 +48,31 @@ class DateType(ColumnType):
     def read(self, texts: pd.Series, counts: np.ndarray, convention: str = "") -> ParsedCells:
         from qkvsearch.tables.columns.dates import read_dates
 
-        return read_dates(texts, convention)
+        return read_dates(texts, counts, convention)
+
+    def read_requested(
+        self, texts: pd.Series, counts: np.ndarray, convention: str = ""
+    ) -> ParsedCells:
+        from qkvsearch.tables.columns.dates import read_dates
+
+        return read_dates(texts, counts, convention, requested=True)
 
     def place(self, cell: Any) -> str:
-        return str(cell)[:DAY]
+        text = str(cell)
+        return earliest(text)[:DAY] if BETWEEN in text else text[:DAY]
+
+    def order(self, cell: Any) -> str:
+        return sort_key(str(cell))
 
     def counted(
         self, counts: Mapping[Any, int], distinct: Sequence[Any], unit: str
     ) -> dict[str, int]:
-        """Count by year, or by month if all dates are in one year."""
+        """Count by year, or by month if all dates are in one year. A column with uncertain or early
+        dates is counted by decade or century.
+        """
+        dates = [cell for cell in distinct if cell is not None]
+        if not are_plain(dates):
+            return counted_in_ranges(counts, dates)
         years = {str(cell)[:YEAR] for cell in counts}
         length = YEAR if len(years) > 1 else MONTH
         total: Counter[str] = Counter()
@@ -53,18 +81,33 @@ class DateType(ColumnType):
         return dict(sorted(total.items()))
 
     def test(self, text: str, is_prefix: bool) -> Callable[[Any], bool]:
-        first, dots, last = text.partition("..")
+        first, dots, last = text.partition(OPEN)
         if dots and not is_prefix:
             return _range_test(first, last)
-        beginning = fold(text)
-        return lambda cell: fold(str(cell)).startswith(beginning)
+        beginning, asked = fold(text), None if is_prefix else date_span(text)
+        is_stored = self.is_beginning(text)
 
-    def is_beginning(self, text: str) -> bool:
+        def is_date(cell: Any) -> bool:
+            date = str(cell)
+            if fold(date).startswith(beginning):
+                return True
+            if asked is None or (is_stored and is_plain(date)):
+                return False
+            span = span_of(date)
+            return span is not None and overlap(span, asked)
+
+        return is_date
+
+    def is_beginning(self, text: str, uncertain: bool = False) -> bool:
         """Return whether a text is a stored date, or the beginning of one.
 
         >>> DateType().is_beginning("2024-03"), DateType().is_beginning("2024-3")
         (True, False)
+        >>> DateType().is_beginning("500 BCE"), DateType().is_beginning("500 BCE", uncertain=True)
+        (False, True)
         """
+        if uncertain:
+            return date_span(text) is not None
         if not ISO_DATE.fullmatch(text):
             return False
         with suppress(ValueError):
@@ -80,15 +123,39 @@ def _range_test(first: str, last: str) -> Callable[[Any], bool]:
     """Return the test for a range of dates, which includes all days of both ends.
 
     >>> is_in = _range_test("2024-03", "2025")
-    >>> [is_in(date) for date in ("2024-02-29", "2024-03-01", "2025-12-31 23:59:59")]
-    [False, True, True]
+    >>> [is_in(date) for date in ("2024-02-29", "2024-03-01", "2025-12-31 23:59:59", "2020/2024")]
+    [False, True, True, True]
     """
     ends = [end for end in (first, last) if end]
-    if not all(map(DateType().is_beginning, ends)):
+    lowest, highest = date_span(first), date_span(last)
+    if (first and lowest is None) or (last and highest is None):
         return lambda cell: False
+    are_stored = all(map(DateType().is_beginning, ends))
 
     def is_within(cell: Any) -> bool:
         date = str(cell)
-        return first <= date[: len(first)] and (not last or date[: len(last)] <= last)
+        if are_stored and is_plain(date):
+            return first <= date[: len(first)] and (not last or date[: len(last)] <= last)
+        span = span_of(date)
+        if span is None:
+            return False
+        is_late_enough = lowest is None or span.last >= lowest.first
+        return is_late_enough and (highest is None or span.first <= highest.last)
 
     return is_within
+
+
+def date_span(text: str) -> Span | None:
+    """Return the span of a stored date, or of one as people write it; None for any other text.
+
+    >>> date_span("1890s") == date_span("1890/1899"), date_span("soon")
+    (True, None)
+    """
+    span = span_of(text)
+    if span is not None or not text:
+        return span
+    # The words of dates are read where there is such a text alone.
+    from qkvsearch.tables.columns.uncertain_dates import read_uncertain
+
+    reading = read_uncertain(text)
+    return None if reading is None else span_of(reading.stored)

@@ -13,6 +13,15 @@ import pandas as pd
 from qkvsearch._utils.scratch import pieces_of
 from qkvsearch.errors import Count, DataError, quantity
 from qkvsearch.tables.columns.facts import ParsedCells, are_missing
+from qkvsearch.tables.columns.uncertain_dates import (
+    CIRCA_READ,
+    LAST_PLAIN_YEAR,
+    SURE,
+    TELLING,
+    Reading,
+    read_uncertain,
+)
+from qkvsearch.tables.date_spans import BETWEEN, UNCERTAIN
 from qkvsearch.tables.report import ReadReport
 from qkvsearch.tables.times import UNKNOWN_TIME
 
@@ -29,7 +38,7 @@ IN_WORDS = (
     r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}(?:[^a-z].*)?$"
 )
 MAX_IN_WORDS = 64
-NO_DATES = ("now", "today")  # pandas reads these as the current time
+MOMENTS = ("now", "today")  # pandas reads these as the current time
 FORMS = ("%Y-%m-%d %I:%M:%S %p", "%Y-%m-%d %I:%M %p")
 # Years of two digits from 69 on are of the last century, as in POSIX.
 LAST_CENTURY = 69
@@ -47,6 +56,10 @@ COMPACT = {"%Y": 4, "%Y%m%d": 8, "%Y%m%d%H%M%S": 14}
 # Days since the end of 1899, as spreadsheets count them: 1954 to 2119.
 SERIAL_DAYS = (20_000, 80_000)
 DAY_FIRST, MONTH_FIRST = "day first", "month first"
+# A year before 1000 as ISO 8601 writes it, and the day that programs write for no date. pandas
+# gives a date without a year one before 1000 as well.
+EARLY_YEAR, NO_DAY = r"0\d{3}-\d", "0001-01-01"
+FIRST_YEAR = 1000
 # A day and a month in either order.
 EITHER_ORDER = r"^\s*([0-9]{1,2})[/ -]([0-9]{1,2})[/ -][0-9]{2}"
 NUMBERS_WITH_DOTS = r"v?[0-9]+(?:\.[0-9]+)+"
@@ -57,13 +70,16 @@ WITHOUT_TIME = (
 )
 
 
-def parse_dates(column: pd.Series, day_first: bool | None = None) -> tuple[pd.Series, list[str]]:
+def parse_dates(
+    column: pd.Series, day_first: bool | None = None, early: bool = False
+) -> tuple[pd.Series, list[str]]:
     """Parse a column of text: the dates (UTC), NaT for an empty cell or no date, and notes.
 
     Each cell is parsed by itself, be it ISO 8601, 1/3/2024, March 1, 2024, seconds or milliseconds
     since 1970, 20240301 or a year. The order of day and month is that of the cells that allow one
     order only, or else `day_first`; without both, a note says which order was chosen. A column of
-    numbers from 20,000 to 80,000 alone holds the days that spreadsheets count.
+    numbers from 20,000 to 80,000 alone holds the days that spreadsheets count. early: years before
+    1000 are read as well, where they have four digits.
 
     >>> dates, notes = parse_dates(pd.Series(["2024-03-01", "13/3/24 5 pm", "soon", None]))
     >>> dates.dt.strftime("%Y-%m-%d %H:%M").tolist(), notes
@@ -74,6 +90,8 @@ def parse_dates(column: pd.Series, day_first: bool | None = None) -> tuple[pd.Se
     numeric = cells.str.fullmatch(NUMBER)
     dates, notes = _dates_of_texts(cells[~numeric], column.name, day_first)
     dates = pd.concat([dates, _dates_of_numbers(cells[numeric], alone=not dates.notna().any())])
+    if not early:
+        dates = dates.where(dates.dt.year >= FIRST_YEAR)
     dates = pd.concat([dates.reindex(cells.index), _no_dates([-1])])  # code −1: an empty cell
     return dates.iloc[codes].set_axis(column.index).rename(column.name), notes
 
@@ -86,7 +104,7 @@ def _dates_of_texts(
     cells: pd.Series, name: object, default: bool | None
 ) -> tuple[pd.Series, list[str]]:
     """Parse distinct texts that are no numbers. default: whether the day comes first."""
-    dates = _by_pandas(cells[~cells.str.lower().isin(NO_DATES)], format="ISO8601")
+    dates = _by_pandas(cells[~cells.str.lower().isin(MOMENTS)], format="ISO8601")
     dates = dates.reindex(cells.index)
     parts = cells[dates.isna()].str.extract(YEAR_FIRST).dropna(subset=["year"])
     dates.update(_from_parts(parts["year"], parts["month"], parts["day"], parts["clock"]))
@@ -141,13 +159,16 @@ def _from_parts(year: pd.Series, month: pd.Series, day: pd.Series, clock: pd.Ser
 
 
 def _by_pandas(texts: pd.Series, **form: str) -> pd.Series:
-    """Parse texts by pandas, which gives a date without a year one before 1000."""
+    """Parse texts by pandas. Years before 1000 have to be written with four digits."""
     if texts.empty:
         return _no_dates(texts.index)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about texts without a common form
         dates = pd.to_datetime(texts, errors="coerce", utc=True, **form).dt.as_unit("us")
-    return dates.where(dates.dt.year >= 1000)
+    has_year = dates.dt.year >= FIRST_YEAR
+    if not (has_year | dates.isna()).all():
+        has_year |= texts.str.match(EARLY_YEAR) & ~texts.str.startswith(NO_DAY)
+    return dates.where(has_year)
 
 
 def _dates_of_numbers(cells: pd.Series, alone: bool) -> pd.Series:
@@ -169,30 +190,154 @@ def _dates_of_numbers(cells: pd.Series, alone: bool) -> pd.Series:
 # --- a column of dates in a catalog ---
 
 
-def read_dates(texts: pd.Series, convention: str = "") -> ParsedCells:
-    """Parse distinct cells to ISO text, with the time of day where any of them has one.
+def read_dates(
+    texts: pd.Series, counts: np.ndarray, convention: str = "", *, requested: bool = False
+) -> ParsedCells:
+    """Parse distinct cells to ISO text, with the time of day where any of them has one. A column
+    with uncertain dates has spans of time as well, as `date_spans` describes them.
 
-    convention: as in `ParsedCells`, "day first" or "month first".
+    convention: as in `ParsedCells`, "day first" or "month first", behind "uncertain" in a column
+    with uncertain dates. requested: the caller says that these are dates.
 
-    >>> read_dates(pd.Series(["2024-03-01", "March 2, 2024"])).values.tolist()
+    >>> two = np.ones(2)
+    >>> read_dates(pd.Series(["2024-03-01", "March 2, 2024"]), two).values.tolist()
     ['2024-03-01', '2024-03-02']
+    >>> read_dates(pd.Series(["1850", "c. 1890"]), two).values.tolist()
+    ['1850', '1880/1900']
     """
-    column, notes = parse_dates(texts, convention == DAY_FIRST if convention else None)
+    day_first = convention.endswith(DAY_FIRST) if convention.endswith("first") else None
+    column, notes = parse_dates(texts, day_first, early=True)
+    cells = _UncertainDates(texts, counts, column)
+    if convention.startswith(UNCERTAIN) or cells.are_dates(requested):
+        parsed = cells.parsed()
+        column = column.where(cells.is_exact)
+    else:
+        parsed = ParsedCells("date", _as_iso(column))
+    parsed.convention = ", ".join(filter(None, (parsed.convention, _convention(texts, column))))
+    if texts[parsed.values.isna()].str.fullmatch(NUMBERS_WITH_DOTS).any():
+        parsed.doubts = "version numbers"
+    is_changed = (parsed.values != texts.str.strip()).to_numpy(bool)
+    for noted in parsed.changed.values():
+        is_changed = is_changed & ~noted
+    parsed.change("written as ISO", is_changed)
+    for note in notes:
+        either = texts.str.match(EITHER_ORDER).to_numpy(bool)
+        parsed.change(f"ambiguous: {note.rpartition('; ')[2]}", either)
+    return parsed
+
+
+def _as_iso(column: pd.Series) -> pd.Series:
+    """Write dates as ISO 8601, with the time of day where any of them has one."""
     dates = column.dropna()
     at_midnight = (dates == dates.dt.normalize()).all()
     iso = np.datetime_as_string(
         dates.dt.tz_localize(None).to_numpy("datetime64[s]"), unit="D" if at_midnight else "s"
     )
     values = pd.Series(iso, index=dates.index, dtype=object).str.replace("T", " ", regex=False)
-    values = values.reindex(texts.index)
-    parsed = ParsedCells("date", values, convention=_convention(texts, column))
-    if texts[column.isna()].str.fullmatch(NUMBERS_WITH_DOTS).any():
-        parsed.doubts = "version numbers"
-    parsed.change("written as ISO", (values != texts.str.strip()).to_numpy(bool))
-    for note in notes:
-        cells = texts.str.match(EITHER_ORDER).to_numpy(bool)
-        parsed.change(f"ambiguous: {note.rpartition('; ')[2]}", cells)
-    return parsed
+    return values.reindex(column.index)
+
+
+# --- uncertain dates ---
+
+# What most people write as a range of years, and ISO 8601 as a month: 1890-95.
+YEAR_AND_TWO_DIGITS = r"\s*(\d\d)(\d\d)-(\d\d)\s*"
+# A text that may be an uncertain date: short, with a digit or a Roman or Chinese numeral.
+MAY_BE_UNCERTAIN = r"(?is)^(?=.{1,80}$)(?:.*\d|.*\b[ivx]+(?:e|ème)?\b|.*[世])"
+# How many are read before all of them, and the share of them that has to be dates.
+PROBE, PROBED = 50, 0.5
+# The share of the cells of a column that have to be dates, and that without words beside them.
+MIN_DATES, MIN_STRICT = 0.95, 0.8
+MIN_PLAUSIBLE = 0.8
+
+
+class _UncertainDates:
+    """The distinct cells of a column, read as exact dates where they are, and as uncertain ones."""
+
+    def __init__(self, texts: pd.Series, counts: np.ndarray, column: pd.Series) -> None:
+        self.texts, self.counts = texts, counts
+        self.column = column
+        self.readings: dict[object, Reading] = {}
+
+    def are_dates(self, requested: bool) -> bool:
+        """Return whether the column has uncertain dates, or years before our era.
+
+        requested: the caller says that its cells are dates, so that one of them is enough.
+        """
+        unread = self.column.isna()
+        if not unread.any():
+            return False
+        may_be = unread & self.texts.str.match(MAY_BE_UNCERTAIN)
+        if not requested and not self._are_likely(unread, may_be):
+            return False
+        found = [read_uncertain(text) for text in self.texts[may_be]]
+        uncertain = [reading for reading in found if reading is not None]
+        if requested:
+            return any(reading.is_strict for reading in uncertain)
+        n_cells, n_exact = self.counts.sum(), self.counts[~unread.to_numpy(bool)].sum()
+        n_of = self.counts[may_be.to_numpy(bool)].tolist()
+        n_read = n_strict = n_exact
+        for n, reading in zip(n_of, found, strict=True):
+            if reading is not None:
+                n_read += n
+                n_strict += n if reading.is_strict else 0
+        if n_read < MIN_DATES * n_cells or n_strict < MIN_STRICT * n_cells:
+            return False
+        return self._is_told_by(uncertain)
+
+    def _are_likely(self, unread: pd.Series, may_be: pd.Series) -> bool:
+        """Return whether enough cells may be dates, by the first ones: reading all takes long."""
+        n_possible = self.counts[(~unread | may_be).to_numpy(bool)].sum()
+        if n_possible < MIN_DATES * self.counts.sum():
+            return False
+        probed = self.texts[may_be].iloc[:PROBE]
+        readings = [read_uncertain(text) for text in probed]
+        n_dates = sum(reading is not None and reading.is_strict for reading in readings)
+        return n_dates >= PROBED * len(probed)
+
+    def _is_told_by(self, uncertain: list[Reading]) -> bool:
+        """Return whether these cells say that the column has dates, and no amounts or codes."""
+        marks = frozenset().union(*(reading.marks for reading in uncertain))
+        if marks & SURE:
+            return True
+        # About 1500, or 1200-1500, may be an amount. Beside years that is unlikely.
+        years = self.texts[self.texts.str.fullmatch(r"\s*\d{3,4}\s*")].astype(int)
+        are_years = years.between(FIRST_YEAR, LAST_PLAIN_YEAR)
+        if marks & TELLING:
+            return bool(years.empty or are_years.mean() >= MIN_PLAUSIBLE)
+        has_ranges = any(BETWEEN in reading.stored for reading in uncertain)
+        n_years = self.counts[self.texts.index.isin(years.index[are_years])].sum()
+        return bool(has_ranges and 2 * n_years >= self.counts.sum())
+
+    def parsed(self) -> ParsedCells:
+        """Return the cells as spans of time."""
+        digits = self.texts.str.extract(rf"^{YEAR_AND_TWO_DIGITS}$").dropna().astype(int)
+        # 1890-95 says how the column writes 1910-12.
+        has_short_ranges = bool(((digits[2] > digits[1]) & (digits[2] > 12)).any())
+        readings = [read_uncertain(text, has_short_ranges) for text in self.texts]
+        is_exact = [
+            date is not pd.NaT and (reading is None or not _says_more(reading))
+            for date, reading in zip(self.column, readings, strict=True)
+        ]
+        self.is_exact = np.array(is_exact, dtype=bool)
+        stored = [None if reading is None else reading.stored for reading in readings]
+        values = pd.Series(stored, index=self.texts.index, dtype=object)
+        values = values.mask(self.is_exact, _as_iso(self.column.where(self.is_exact)))
+        parsed = ParsedCells("date", values, convention=UNCERTAIN)
+        has_circa = [reading is not None and reading.has_circa for reading in readings]
+        circa = np.array(has_circa, dtype=bool) & ~self.is_exact
+        parsed.change(CIRCA_READ, circa)
+        as_spans = values.str.contains(BETWEEN, na=False).to_numpy(bool)
+        parsed.change("read as a span of years", as_spans & ~circa)
+        is_early = values.str.match("-|0000", na=False).to_numpy(bool)
+        parsed.change("BCE written as a year below 1", is_early & ~circa & ~as_spans)
+        return parsed
+
+
+def _says_more(reading: Reading) -> bool:
+    """Return whether a reading says more than the day that pandas reads, such as the first of 1850:
+    it is a range, or a year or a month alone.
+    """
+    return bool(reading.marks & TELLING) or BETWEEN in reading.stored or not reading.marks
 
 
 def _convention(texts: pd.Series, dates: pd.Series) -> str:

@@ -20,8 +20,8 @@ LIST_SEPARATOR = "|"
 MAX_EXAMPLE = 80
 # Words of cells: yes and no; those of them that are also codes of languages, countries or points of
 # the compass, and the pairs of these that are yes and no in one language; what programs and people
-# write for an empty cell, without case and brackets around it; codes of currencies, and regular
-# expressions of their names.
+# write for an empty cell, and where a date would be, without case and brackets around it; codes of
+# currencies, and regular expressions of their names.
 CELL_WORDS = json.loads(Path(__file__).with_name("cell_words.json").read_text(encoding="utf-8"))
 # Answers as `fold` spells them, so that cells and queries have them in any case and Unicode form.
 YES = frozenset(map(fold, CELL_WORDS["yes"]))
@@ -103,9 +103,11 @@ def are_missing(texts: pd.Series, words: bool = True) -> np.ndarray:
     a word may as well be an entry of a list.
 
     >>> import pandas as pd
-    >>> are_missing(pd.Series(["N/A", "(null)", "Nile", "unknown"])).tolist()
-    [True, True, False, True]
+    >>> are_missing(pd.Series(["N/A", "(null)", "Nile", "unknown", "n.d."])).tolist()
+    [True, True, False, True, True]
     """
     bare = texts.str.strip().str.casefold().str.replace(r"^[(<\[](.*)[)>\]]$", r"\1", regex=True)
-    missing = [*CELL_WORDS["missing_signs"], *(CELL_WORDS["missing_words"] if words else ())]
+    missing = list(CELL_WORDS["missing_signs"])
+    if words:
+        missing += CELL_WORDS["missing_words"] + CELL_WORDS["no_dates"]
     return bare.isin(missing).to_numpy(bool)

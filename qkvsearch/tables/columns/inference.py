@@ -16,10 +16,14 @@ from qkvsearch.tables.column_types.column_type import MAX_UNFIT
 from qkvsearch.tables.columns.facts import ColumnFacts, ParsedCells, are_missing
 from qkvsearch.tables.columns.html import without_html
 from qkvsearch.tables.columns.numbers import PERCENT_REMOVED
+from qkvsearch.tables.columns.uncertain_dates import CIRCA_READ, may_tell_dates
+from qkvsearch.tables.date_spans import UNCERTAIN
 from qkvsearch.terminal import shorten
 
 MIN_FITTING = 2
 SAMPLE = 1000
+# A year before our era as ISO 8601 writes it, which is a number as well.
+MINUS_YEAR = r"\s*-0\d{3}\s*$"
 # Emptied cells that a note names.
 MAX_EXAMPLES = 3
 # Signs of currencies, and codes that tables use for the same currency.
@@ -33,7 +37,8 @@ class TypedColumn:
 
     cells: int, float or text with gaps. unfit: which cells were emptied because they do not fit,
     bool. changed: how many cells were changed, by the kind of change. convention: as in
-    `ParsedCells`.
+    `ParsedCells`. original: what the cells that are not shown as they were in the file were there,
+    None for all others; None for the column where there is no such cell.
     """
 
     type: str
@@ -41,6 +46,7 @@ class TypedColumn:
     unfit: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=bool))
     changed: Counter[str] = field(default_factory=Counter)
     convention: str = ""
+    original: pd.Series | None = None
 
     def facts(self, name: str, role: str, stored: str) -> ColumnFacts:
         """Return the facts to store. name: the column in the file; stored: in the workspace."""
@@ -69,6 +75,11 @@ class TypedColumn:
             f"column {name}: {n_unfit} of {cells} emptied, for {n_unfit:it is|they are} no "
             f"{self.type}: {self.examples_of_unfit(texts, ids)}"
         ]
+
+    def circa(self, name: str) -> list[str]:
+        """Return a note on how circa was read, if there is any."""
+        n_circa = self.changed[CIRCA_READ]
+        return [f"column {name}: {CIRCA_READ} in {quantity(n_circa, 'cell')}"] if n_circa else []
 
     def mixed_currencies(self, name: str) -> list[str]:
         """Return a note on amounts in several currencies, if there are any."""
@@ -132,10 +143,14 @@ def typed(
     distinct_cells = typed_distinct(
         texts, counts, requested, searched=searched, convention=convention
     )
+    original = distinct_cells.original
+    if original is not None:
+        original = original.reindex(codes).set_axis(column.index)
     return replace(
         distinct_cells,
         cells=distinct_cells.cells.reindex(codes).set_axis(column.index).rename(column.name),
         unfit=np.append(distinct_cells.unfit, False)[codes],
+        original=original,
     )
 
 
@@ -162,7 +177,24 @@ def typed_distinct(
         changed[f"{text} emptied"] += int(count)
     changed[f"emptied: no {parsed.type}"] += int(counts[unfit].sum())
     changed["HTML removed"] += int(counts[(clean != texts).to_numpy(bool)].sum())
-    return TypedColumn(parsed.type, values, unfit, +changed, parsed.convention)
+    original = _originals(texts, values, type_named(parsed.type))
+    return TypedColumn(parsed.type, values, unfit, +changed, parsed.convention, original)
+
+
+def _originals(texts: pd.Series, values: pd.Series, column_type: ColumnType) -> pd.Series | None:
+    """Return the texts of the cells that are not shown as they were written, None for all others;
+    None where there is no such cell.
+    """
+    is_text = column_type is TEXT
+    is_filled = values.notna().to_numpy(bool)
+    originals: list[str | None] = []
+    for text, cell, has_cell in zip(texts, values, is_filled, strict=True):
+        bare = text if is_text and text == cell else text.strip()
+        is_kept = not column_type.is_as_written(bare, cell) if has_cell else bare != ""
+        originals.append(bare if is_kept else None)
+    if not any(originals):
+        return None
+    return pd.Series(originals, index=texts.index, dtype=object)
 
 
 def _decide(
@@ -193,6 +225,8 @@ def _decide(
         if cells.empty or _is_hopeless(column_type, cells, n_cells):
             continue
         parsed = column_type.read(cells, n_cells, convention)
+        if (dates := _uncertain_dates(parsed, cells, n_cells)) is not None:
+            return dates, missing, Counter()
         if _fits(parsed, n_cells):
             return parsed, missing, reason
         reason = reason or _reason_against(parsed, cells, n_cells)
@@ -200,6 +234,21 @@ def _decide(
             break
     parsed, missing, _ = _as_text(texts, counts)
     return parsed, missing, reason
+
+
+def _uncertain_dates(
+    parsed: ParsedCells, texts: pd.Series, counts: np.ndarray
+) -> ParsedCells | None:
+    """Return cells as dates where they are years with uncertain dates among them, and were read as
+    numbers; None for all others. Some dates among many years must not be emptied as no numbers.
+    """
+    if parsed.type != "number" or (parsed.fits.all() and not parsed.doubts):
+        return None
+    if not any(map(may_tell_dates, texts[~parsed.fits | texts.str.match(MINUS_YEAR)][:SAMPLE])):
+        return None
+    dates = type_named("date").read(texts, counts)
+    is_uncertain = dates.convention.startswith(UNCERTAIN)
+    return dates if is_uncertain and _fits(dates, counts) else None
 
 
 def _as_text(texts: pd.Series, counts: np.ndarray) -> tuple[ParsedCells, np.ndarray, Counter[str]]:

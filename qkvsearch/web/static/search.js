@@ -66,13 +66,21 @@ function order(values) {
   return names.includes(values.sort) ? values.sort : names[0];
 }
 
+/** What a cell is sorted by: of dates before our era the later ones have the smaller numbers. */
+function placeOf(cell) {
+  const early = /^(?:\.\.|-(\d{4,6}))/.exec(cell);
+  if (typeof cell !== "string" || !early) return cell;
+  return early[1] ? `-${1e6 - Number(early[1])}` : "";
+}
+
 /** The hits by a column, empty cells last; without weak ones, unless all are. */
 function sorted(hits, sort) {
   const column = { name: sort.replace(/^-/, "") };
   const strong = hits.filter((hit) => hit.match !== "weak");
   const sign = sort.startsWith("-") ? -1 : 1;
   const before = (a, b) => (a === null) - (b === null) || (a < b ? -sign : a > b ? sign : 0);
-  return (strong.length ? strong : hits).toSorted((a, b) => before(cellOf(a, column), cellOf(b, column)));
+  const place = (hit) => placeOf(cellOf(hit, column));
+  return (strong.length ? strong : hits).toSorted((a, b) => before(place(a), place(b)));
 }
 
 /** The answer, with the reasons of what the address says is open. */

@@ -7,6 +7,7 @@ const LONGEST = 90;
 const SECONDS = { seconds: 1, minutes: 60, hours: 3600 };
 const language = document.documentElement.lang;
 const dates = new Intl.DateTimeFormat(language, { dateStyle: "medium", timeZone: "UTC" });
+const eras = new Intl.DateTimeFormat(language, { year: "numeric", era: "short", timeZone: "UTC" });
 const numbers = (options) => new Intl.NumberFormat(language, { maximumFractionDigits: 2, ...options });
 
 /** Seconds in the unit that suits `most`, the longer end of a range. */
@@ -28,10 +29,19 @@ function quantity(unit, cell, most = cell) {
   return size ? duration(cell * size, most * size) : money(Number(cell), unit);
 }
 
+/** A day, or a year before our era, as the language writes it; any other date as it is stored. */
+function date(cell) {
+  if (/^\d{4}-\d\d-\d\d/.test(cell)) return dates.format(new Date(cell.slice(0, 10)));
+  const year = Number.parseInt(cell, 10);
+  if (Number.isNaN(year) || year > 0) return cell === ".." ? "…" : cell;
+  return eras.format(new Date(0).setUTCFullYear(year, 6));
+}
+
 /** A value of a facet, or both ends of a range. */
 export function valueOf({ shown_as: shownAs, unit }, value) {
   if (shownAs === "yes/no") return say(value === "yes" ? "yes" : "no");
-  if (shownAs !== "number" && shownAs !== "date") return value;
+  if (shownAs === "date") return value.split("..").map(date).join(" – ");
+  if (shownAs !== "number") return value;
   const ends = value.split("..");
   return ends.map((end) => quantity(unit, end, ends.at(-1))).join(" – ");
 }
@@ -40,7 +50,7 @@ function written({ shown_as: shownAs, unit }, cell) {
   if (shownAs === "number") return quantity(unit, cell);
   if (shownAs === "yes/no") return say(cell ? "yes" : "no");
   if (shownAs === "entries") return String(cell).replaceAll("|", ", ");
-  return shownAs === "date" && /^\d{4}-\d\d-\d\d/.test(cell) ? dates.format(new Date(cell.slice(0, 10))) : String(cell);
+  return shownAs === "date" ? String(cell).split("/").map(date).join(" – ") : String(cell);
 }
 
 /** A web address, or null for any other text, such as a script. */
