@@ -13,6 +13,7 @@ from qkvsearch.tables.catalog import catalog_from_frame
 from qkvsearch.tables.columns import Columns, find_column, require_column
 from qkvsearch.tables.columns.choice import LOG_TYPES, users_column
 from qkvsearch.tables.dataset import Dataset, Source, dataset_of, load, read_dataset
+from qkvsearch.tables.documents.document_files import documents_of
 from qkvsearch.tables.files.tables import read_encoded, read_table
 from qkvsearch.tables.layouts import rows_of_objects
 from qkvsearch.tables.log import interactions_from_table
@@ -42,7 +43,7 @@ def read_source(
     users, else a catalog; or read `items` and `interactions`. Raises `DataError`.
     """
     is_sample = isinstance(source, str) and source.startswith(SAMPLE)
-    if is_sample or (isinstance(source, str | Path) and _is_folder(source)):
+    if is_sample or (isinstance(source, str | Path) and _is_data_set(source)):
         if items is not None or interactions is not None or columns not in (None, Columns()):
             raise DataError(f"{source} is known: leave out `items`, `interactions` and the columns")
         if not is_sample:
@@ -55,6 +56,8 @@ def read_source(
     table, report = load(source, "source", columns)
     of_source = columns if interactions is None else replace(columns, user=None, item=None)
     is_log = _is_log(table, of_source)
+    if is_log and items is None and columns.texts is not None:
+        raise DataError("`texts` are the texts of `items`, which were not given")
     if is_log and interactions is None:
         catalog = None if items is None else load(items, "items", columns, ROWS)
         return dataset_of(catalog, rows_of_objects(table, report), columns)
@@ -70,9 +73,16 @@ def read_source(
     )
 
 
-def _is_folder(source: str | Path) -> bool:
+def _is_data_set(source: str | Path) -> bool:
+    """Return whether a folder is that of a data set, or at least has no documents."""
     try:
-        return Path(source).is_dir()
+        folder = Path(source)
+        if not folder.is_dir():
+            return False
+        has_known = any((folder / name).is_file() for name in (*RATING_FILES, *MOVIE_FILES))
+        return has_known or documents_of(folder) is None
+    except DataError:  # it has no documents
+        return True
     except (OSError, ValueError):  # too long for a path, such as a query
         return False
 
@@ -125,7 +135,8 @@ def _first_file(folder: Path, names: tuple[str, ...]) -> Path:
     if path is None:
         raise DataError(
             f"{folder}: none of {', '.join(names)} is here; a folder must be a MovieLens data "
-            "set. For files of your own use `items` and `interactions`"
+            "set, or have documents (.srt, .vtt, .txt, .md, .html). For other files of your own "
+            "use `items` and `interactions`"
         )
     return path
 
