@@ -82,9 +82,14 @@ def clean(text: str) -> str:
     >>> clean("  Cafe\\u0301\\xa0 open \\r\\n\\n\\n\\n now ")
     'Café open\\n\\nnow'
     """
-    text = CONTROLS.sub("", LINE_ENDS.sub("\n", text))
-    lines = SPACES.sub(" ", unicodedata.normalize("NFC", text)).split("\n")
+    lines = in_plain_signs(text).split("\n")
     return MANY_BREAKS.sub("\n\n", "\n".join(line.strip() for line in lines)).strip()
+
+
+def in_plain_signs(text: str) -> str:
+    """Return a text in composed letters, all white space as single spaces and line breaks."""
+    text = CONTROLS.sub("", LINE_ENDS.sub("\n", text))
+    return SPACES.sub(" ", unicodedata.normalize("NFC", text))
 
 
 def joined(pieces: Iterable[str]) -> str:

@@ -81,14 +81,15 @@ def documents_of(source: str | Path) -> DocumentFiles | None:
     """
     path = Path(source)
     try:
-        if path.is_dir():
-            return _in_folder(str(source), path)
-        if path.exists():
-            format_ = format_of(path)
-            is_document = format_ is not None and format_ is not PLAIN_TEXT
-            return DocumentFiles(str(source), (path,)) if is_document else None
+        is_folder, exists = path.is_dir(), path.exists()
     except (OSError, ValueError):  # too long for a path, such as a query
         return None
+    if is_folder:
+        return _in_folder(str(source), path)
+    if exists:
+        format_ = format_of(path)
+        is_document = format_ is not None and format_ is not PLAIN_TEXT
+        return DocumentFiles(str(source), (path,)) if is_document else None
     if ADDRESS.match(str(source)) or not glob.has_magic(str(source)) or "#" in str(source):
         return None
     return _chosen(str(source), map(Path, matching(source)))

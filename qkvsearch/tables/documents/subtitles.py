@@ -20,6 +20,7 @@ from qkvsearch.tables.documents.document import (
     DocumentFormat,
     Time,
     clean,
+    in_plain_signs,
     settled,
 )
 from qkvsearch.tables.documents.rolling_captions import Cue, Line, said_once
@@ -36,7 +37,11 @@ NUMBER = re.compile(r"\s*\d+\s*")
 IN_TIME = re.compile(r"(?<=\d):(?=\d\d[.:])")
 # What pysubs2 makes of line breaks, and what stands for a blank line, which it would remove.
 BREAK, BLANK_LINE = "\\N", "\\h"
+# What stands before and behind a voice until the text is put together.
+MARK = "\x01"
 
+# A line without any of these signs is what is said.
+MARKED_UP = re.compile(rf"[<{{&\\[【［♩-♯{MARK}]")
 SUBSTATION = re.compile(r"\{\\[^{}]*\}")
 WORD_TIME = re.compile(r"<\d+:[\d:.,{}\\]*>")
 VOICE = re.compile(r"<v(?:\.[^\s>]*)?\s+([^<>]+)>", re.IGNORECASE)
@@ -50,8 +55,6 @@ NOTES_OF_MUSIC = re.compile("[♩-♯]+")
 IN_BRACKETS = re.compile(r"[\[【［]\s*([^\[\]【】［］]*?)\s*[\]】］]")
 # Where a speaker begins: a dash, or the signs of captions for the deaf. A line of its own.
 SPEAKER = re.compile(r"(-\s?|>>)\s*\S")
-# What stands for a voice until the text is put together: a line that is no text.
-MARK = "\x01"
 
 
 class RawCue(NamedTuple):
@@ -84,9 +87,13 @@ def read_subtitles(text: str) -> Document:
 
 def _raw_cues(text: str, notes: Counter[str]) -> list[RawCue]:
     """Return the cues without numbers, names, comments and styles of the file."""
-    lines = text.split("\n")
+    lines = in_plain_signs(text).split("\n")
     is_webvtt = text.lstrip().startswith("WEBVTT")
-    times = {n: match for n, line in enumerate(lines) if (match := TIMES.match(line))}
+    times = {
+        n: match
+        for n, line in enumerate(lines)
+        if ("->" in line or "→" in line) and (match := TIMES.match(line))
+    }
     starts = list(times)
     has_numbers = bool(starts) and starts[0] > 0 and NUMBER.fullmatch(lines[starts[0] - 1])
     cues = []
@@ -96,7 +103,7 @@ def _raw_cues(text: str, notes: Counter[str]) -> list[RawCue]:
             body = _without_name(body, bool(has_numbers), is_webvtt)
         if is_webvtt:
             body = _without_unspoken(body)
-        spoken = [line for line in body if not ARROW.search(line)]
+        spoken = [line for line in body if "-->" not in line or not ARROW.search(line)]
         notes["times that cannot be read"] += len(body) - len(spoken)
         groups = times[start].groups()
         from_, to = _milliseconds(groups[:4]), _milliseconds(groups[4:])
@@ -142,7 +149,8 @@ def _as_read_by_library(cues: Sequence[RawCue]) -> list[Any]:
     written = ["WEBVTT\n"]
     for cue in cues:
         written.append(f"{_clock(cue.start)} --> {_clock(cue.end)}")
-        lines = [IN_TIME.sub(r":{\\}", line) if line.strip() else BLANK_LINE for line in cue.lines]
+        lines = [IN_TIME.sub(r":{\\}", line) if ":" in line else line for line in cue.lines]
+        lines = [line if line.strip() else BLANK_LINE for line in lines]
         # The last line is blank: a number at the end would be taken for that of the next cue.
         written += [*lines, BLANK_LINE, ""]
     with warnings.catch_warnings(action="ignore"):
@@ -177,11 +185,14 @@ def _parts(text: str) -> Iterator[str]:
 
 def _line(text: str, notes: Counter[str]) -> Line:
     """Return a line without tags, entities, sounds and signs of music."""
+    if text == BLANK_LINE:
+        return Line("")
+    if not MARKED_UP.search(text):
+        return Line(text.strip())
     is_timed = WORD_TIME.search(text) is not None
     _, voice, text = text.split(MARK, 2) if text.startswith(MARK) else ("", "", text)
     text = _plain(WORD_TIME.sub("", text))
-    text = NOTES_OF_MUSIC.sub(" ", _without_sounds(text, notes))
-    text = clean(text).replace("\n", " ")
+    text = " ".join(NOTES_OF_MUSIC.sub(" ", _without_sounds(text, notes)).split())
     if voice and text:
         text = f"{MARK}{clean(_plain(voice))}{MARK}{text}"
     return Line(text, is_timed)
@@ -190,7 +201,7 @@ def _line(text: str, notes: Counter[str]) -> Line:
 def _plain(text: str) -> str:
     """Return text without tags, and entities as the signs they stand for."""
     text = SUBSTATION.sub("", TAG.sub("", text)).replace(BLANK_LINE, " ")
-    return html.unescape(text) if "&" in text else text
+    return clean(html.unescape(text)) if "&" in text else text
 
 
 def _without_sounds(text: str, notes: Counter[str]) -> str:
