@@ -73,8 +73,9 @@ def _parse_scale(
     "--items",
     type=FILE,
     multiple=True,
-    help="A table of items: CSV, TSV, JSON Lines, Parquet, a sheet or a database; - is stdin; "
-    "repeatable, or a pattern in quotes; 'book.xlsx#*' is all sheets, joined by id.",
+    help="A table of items: CSV, TSV, JSON Lines, Parquet, a sheet or a database; - is stdin. Or a "
+    "folder of .srt, .vtt, .txt, .md or .html, one item a file. Repeatable, or a pattern in "
+    "quotes; 'book.xlsx#*' is all sheets, joined by id.",
 )
 @click.option(
     "--interactions",
@@ -169,7 +170,8 @@ def build(
     `sample:movies`, or a file of items or interactions; or from --items and --interactions.
 
     A file is CSV, TSV, JSON Lines, Parquet or .xlsx, compressed or not, or a table of a SQLite
-    file: shop.db#products. Without an option, a column is recognized by its name or its contents;
+    file: shop.db#products. Subtitles, text, Markdown and HTML are an item a file: name their
+    folder, or a pattern. Without an option, a column is recognized by its name or its contents;
     --plan shows the columns and builds nothing. The previous build stays in use until the new one
     is complete.
 
@@ -180,6 +182,8 @@ def build(
       qkvsearch -w shop build --items products.xlsx --interactions shop.db#orders --plan
       qkvsearch -w shop build --items products.csv --interactions 'logs/*.csv' --encoding cp850
       qkvsearch -w talks build --items talks.csv --id-column id --text-columns title,tags
+      qkvsearch -w talks build --items talks/
+      qkvsearch -w talks build --items talks.csv --texts 'talks/{id}.vtt'
       qkvsearch -w shop build --items products.csv --interactions log.parquet --engine spark
     """
     from qkvsearch.learn.builder import reading

@@ -89,7 +89,9 @@ def add(file: str | None, interactions: str | None, again: bool, **of_log: Any) 
     """
     if file is None and interactions is None:
         raise click.UsageError("name a file of items, or a log: --interactions LOG")
-    of_items = {name: of_log.pop(name) for name in ("id_column", "title_column", "text_columns")}
+    of_items = {
+        name: of_log.pop(name) for name in ("id_column", "title_column", "text_columns", "texts")
+    }
     of_files = {name: of_log.pop(name) for name in ("ignore", "delimiter", "encoding")}
     if file is None and any(of_items.values()):
         raise click.UsageError("these columns belong to items: add FILE")

@@ -26,9 +26,16 @@ MAX_EXAMPLE = 30
 
 def item_columns(file: str, text_help: str) -> Decorator:
     """Add the options that name the columns of a file of items."""
-    return _column_options(
+    texts = click.option(
+        "--texts",
+        metavar="PATTERN",
+        help=f"Files with the texts of the items in {file}, such as 'talks/{{id}}.vtt'. Instead of "
+        "id, any column.",
+    )
+    named = _column_options(
         file, id_column="the id", title_column="the title", text_columns=text_help
     )
+    return joined(named, texts)
 
 
 def log_columns(file: str) -> Decorator:

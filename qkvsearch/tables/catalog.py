@@ -108,7 +108,8 @@ def catalog_from_frame(
     that is requested for its column.
     """
     items = item_texts(frame, columns, report, log)
-    types = _requested_types(columns, items, report.file)
+    known = {name: type_ for name, type_ in report.types.items() if name in items.frame}
+    types = known | _requested_types(columns, items, report.file)
     cells = {name: _typed(items, name, types.get(name), report) for name in items.frame}
     order, variants = one_row_each(items.ids, cells, columns.fold_ids, report)
     searched = items.searched

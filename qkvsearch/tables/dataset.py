@@ -18,6 +18,9 @@ from qkvsearch.tables.catalog import Catalog, catalog_from_frame, catalog_of_ids
 from qkvsearch.tables.columns import Columns, check_column, find_column, named
 from qkvsearch.tables.columns.choice import LOG_TYPES
 from qkvsearch.tables.columns.facts import ColumnFacts
+from qkvsearch.tables.documents.document_files import DocumentFiles, documents_of
+from qkvsearch.tables.documents.reading import add_documents
+from qkvsearch.tables.documents.texts_beside import with_texts
 from qkvsearch.tables.fields import with_fields
 from qkvsearch.tables.files.frames import (
     as_text,
@@ -104,6 +107,8 @@ def read_dataset(
     columns = columns or Columns()
     if interactions is None:
         columns.refuse([*LOG_TYPES], "interactions")
+    if items is None and columns.texts is not None:
+        raise DataError("`texts` are the texts of `items`, which were not given")
     if items is None and interactions is None:
         raise DataError("nothing to build from: give a source, `items` or `interactions`")
     log = None if interactions is None else load(interactions, "interactions", columns)
@@ -254,7 +259,9 @@ def load(
     names: list[set[str]] = []
     sources = _sources(source, name)
     for number, each in enumerate(sources, 1):
-        if isinstance(each, pd.DataFrame):
+        if isinstance(each, DocumentFiles):
+            report = add_documents(encoder, each, limit, columns.encoding)
+        elif isinstance(each, pd.DataFrame):
             report = _add_frame(encoder, each, f"{name} {number}" if len(sources) > 1 else name)
         else:
             report = read_into(encoder, each, limit, delimiter, header, columns.encoding)
@@ -265,6 +272,10 @@ def load(
         encoder.next_file()
     report = reports[0] if len(reports) == 1 else ReadReport.of_files(reports, names)
     table = encoder.table()
+    if columns.texts is not None and not is_log:
+        if any(isinstance(each, DocumentFiles) for each in sources):
+            raise DataError("`texts` are the texts of a table's items; these items are files")
+        table = with_texts(table, columns, report)
     if layout != "rows":
         return in_rows(table, report, columns)
     if name == SOURCE:
@@ -296,16 +307,28 @@ def _add_frame(encoder: TableEncoder, frame: pd.DataFrame, name: str) -> ReadRep
     return report
 
 
-def _sources(source: Source, name: str) -> list[File]:
-    """Return files and frames, patterns replaced by the files that they match. Raises `DataError`
-    for a pattern that matches none, and for a file that is named twice.
+def _sources(source: Source, name: str) -> list[File | DocumentFiles]:
+    """Return files and frames, patterns replaced by the files that they match, and all documents as
+    one. Raises `DataError` for a pattern that matches none, and for a file that is named twice.
     """
     several: list[Any] = list(source) if isinstance(source, list | tuple) and source else [source]
     is_known = all(isinstance(each, str | PathLike | pd.DataFrame) for each in several)
     require(is_known, name, source, "a file, a pandas frame, or a list of them")
     sources: list[Any] = []
+    documents: list[DocumentFiles] = []
     for each in several:
-        sources += [each] if isinstance(each, pd.DataFrame) else matching(each)
+        if isinstance(each, pd.DataFrame):
+            sources.append(each)
+        elif name != "interactions" and (files := documents_of(each)) is not None:
+            documents.append(files)
+        else:
+            sources += matching(each)
+    _refuse_repeated([*sources, *(path for files in documents for path in files.paths)], name)
+    return [*sources, *([DocumentFiles.of_all(documents)] if documents else [])]
+
+
+def _refuse_repeated(sources: list[Any], name: str) -> None:
+    """Raise `DataError` for a file or a frame that is named twice."""
     seen: set[object] = set()
     for each in sources if len(sources) > 1 else []:
         is_frame = isinstance(each, pd.DataFrame)
@@ -314,4 +337,3 @@ def _sources(source: Source, name: str) -> list[File]:
             what = "a frame" if is_frame else each
             raise DataError(f"{what} is named twice in `{name}`: each row would count twice")
         seen.add(key)
-    return sources

@@ -66,6 +66,10 @@ class ReadReport:
     lacking: dict[str, str] = field(default_factory=dict)
     # The scale of the ratings is what the ratings say, and nobody declared it.
     scale_inferred: bool = False
+    # What is counted: rows of a table, or files that are an item each.
+    unit: str = "row"
+    # The types that columns have by the format of the file.
+    types: dict[str, str] = field(default_factory=dict)
 
     @classmethod
     def of_files(cls, files: Sequence[ReadReport], names: Sequence[Set[str]]) -> ReadReport:
@@ -75,6 +79,7 @@ class ReadReport:
             report.read += file.read
             report.skipped += file.skipped
             report.warnings += file.warnings
+            report.types |= file.types
             for reason, row in file.first_rows.items():
                 report.first_rows.setdefault(reason, row + number * FILE_ROWS)
             for column, row in file.nested.items():
@@ -152,9 +157,10 @@ class ReadReport:
         reports = self.files if self.files and not self.intended else [self]
         for each in reports:
             if each.skipped.total() - each.intended > MAX_SKIPPED * each.read:
+                read = quantity(each.read, each.unit)
                 self.warnings.append(
-                    f"{each.file}: {each.skipped.total():,} of {quantity(each.read, 'row')} were "
-                    f"skipped: {each._reasons()}"
+                    f"{each.file}: {each.skipped.total():,} of {read} were skipped: "
+                    f"{each._reasons()}"
                 )
         if strict and self.warnings:
             raise DataError(f"{'; '.join(self.warnings)} (an error, since `strict` is set)")
@@ -195,7 +201,7 @@ class ReadReport:
     def _text(self, used: str) -> str:
         reasons = self._reasons()
         text = (
-            f"{self.file}: {quantity(self.read, 'row')} read: {used}, "
+            f"{self.file}: {quantity(self.read, self.unit)} read: {used}, "
             f"{self.skipped.total():,} skipped" + (f" ({reasons})" if reasons else "")
         )
         if self.repaired and not self.files:

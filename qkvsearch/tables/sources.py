@@ -25,6 +25,7 @@ from qkvsearch.tables.dataset import (
     rows_of_items,
     rows_of_log,
 )
+from qkvsearch.tables.documents.document_files import documents_of
 from qkvsearch.tables.files.tables import read_encoded, read_table
 from qkvsearch.tables.log import interactions_from_table
 from qkvsearch.tables.report import ReadReport
@@ -55,7 +56,7 @@ def read_source(
     items, by id. Raises `DataError`.
     """
     is_sample = isinstance(source, str) and source.startswith(SAMPLE)
-    if is_sample or (isinstance(source, str | Path) and _is_folder(source)):
+    if is_sample or (isinstance(source, str | Path) and _is_data_set(source)):
         others = (items, interactions, join)
         if any(each is not None for each in others) or columns not in (None, Columns()):
             raise DataError(
@@ -74,6 +75,8 @@ def read_source(
     table, report = load(source, SOURCE, columns)
     of_source = columns if interactions is None else replace(columns, user=None, item=None)
     is_log = _is_log(table, of_source)
+    if is_log and items is None and columns.texts is not None:
+        raise DataError("`texts` are the texts of `items`, which were not given")
     if is_log and interactions is None:
         of_items, details = load_items(items, columns, join)
         return dataset_of(of_items, rows_of_log(table, report, columns), columns, details)
@@ -92,9 +95,16 @@ def read_source(
     )
 
 
-def _is_folder(source: str | Path) -> bool:
+def _is_data_set(source: str | Path) -> bool:
+    """Return whether a folder is that of a data set, or at least has no documents."""
     try:
-        return Path(source).is_dir()
+        folder = Path(source)
+        if not folder.is_dir():
+            return False
+        has_known = any((folder / name).is_file() for name in (*RATING_FILES, *MOVIE_FILES))
+        return has_known or documents_of(folder) is None
+    except DataError:  # it has no documents
+        return True
     except (OSError, ValueError):  # too long for a path, such as a query
         return False
 
@@ -147,7 +157,8 @@ def _first_file(folder: Path, names: tuple[str, ...]) -> Path:
     if path is None:
         raise DataError(
             f"{folder}: none of {', '.join(names)} is here; a folder must be a MovieLens data "
-            "set. For files of your own use `items` and `interactions`"
+            "set, or have documents (.srt, .vtt, .txt, .md, .html). For other files of your own "
+            "use `items` and `interactions`"
         )
     return path
 

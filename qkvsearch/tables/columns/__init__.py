@@ -109,6 +109,8 @@ class Columns:
     event: str | None = None
     # What each event counts: {"view": 1, "purchase": 5, "refund": -1}. 0 is ignored.
     event_weights: Mapping[str, float] = field(default_factory=dict)
+    # Of a catalog: the files with the texts of its items, such as "talks/{id}.vtt".
+    texts: str | None = None
     # Of a log: "rows" (a row is an interaction; the default), "lists" (a line has a user, then
     # items) or "matrix" (a row is a user, a column an item).
     layout: str | None = None

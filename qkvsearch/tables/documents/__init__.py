@@ -1,0 +1,1 @@
+"""Files of text, such as transcripts and pages: each is one item."""

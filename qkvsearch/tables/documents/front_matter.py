@@ -1,0 +1,90 @@
+"""Front matter: what the first lines of a document say about it, as keys and values."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from qkvsearch._utils.limits import CELL_BYTES, JSON_DEPTH, check_unpacked
+from qkvsearch.errors import DataError, need
+
+# Lines of YAML between two lines of hyphens.
+FENCED = re.compile(r"\A---[ \t]*\n(?:(.*?)\n)??(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
+KEY = re.compile(r"([\w][\w .-]*?)[ \t]*:(?:[ \t]+(.*))?")
+# What YAML means by nothing.
+NOTHING = ("", "~", "null", "Null", "NULL")
+
+
+def without_front_matter(text: str, notes: Counter[str]) -> tuple[dict[str, Any], str]:
+    """Return the keys and values above a text, values as they are written, and the text below.
+
+    A nested key is written with a point (`author.name`). Raises `DataError` where YAML is to be
+    read and its library is missing.
+
+    >>> without_front_matter("---\\nyear: 0987\\ntags: [a, b]\\n---\\nText", Counter())
+    ({'year': '0987', 'tags': ['a', 'b']}, 'Text')
+    """
+    match = FENCED.match(text)
+    if match is None:
+        return {}, text
+    written = match[1] or ""
+    below = text[match.end() :]
+    values = _yaml(written)
+    if values is None:
+        values = _line_by_line(written)
+        if not values:  # a line, as between two parts of a text
+            return {}, text
+        notes["front matter that is not YAML, read line by line"] += 1
+    flat: dict[str, Any] = {}
+    _flatten("", values, flat, 0)
+    check_unpacked(sum(map(_size, flat.values())), len(text), "its front matter")
+    return flat, below
+
+
+def _yaml(text: str) -> Mapping[Any, Any] | None:
+    """Return what YAML says, all values as texts; None where it is not YAML with keys."""
+    yaml = need("yaml", "markdown", "reading front matter", name="PyYAML", error=DataError)
+    loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
+    try:
+        values = yaml.load(text, loader)
+    except (yaml.YAMLError, RecursionError, ValueError):
+        return None
+    if not text.strip() or text.lstrip().startswith("#"):
+        return values if isinstance(values, dict) else {}
+    return values if isinstance(values, dict) else None
+
+
+def _line_by_line(text: str) -> dict[str, str]:
+    """Return keys and values where each line has one, as in `title: Ferries: a history`."""
+    matches = [KEY.fullmatch(line.strip()) for line in text.split("\n") if line.strip()]
+    if any(match is None for match in matches):
+        return {}
+    return {match[1]: (match[2] or "").strip().strip("\"'") for match in matches if match}
+
+
+def _flatten(name: str, value: Any, flat: dict[str, Any], depth: int) -> None:
+    """Add a value under its name, those of nested keys under names with points."""
+    JSON_DEPTH.check(depth, "its front matter")
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            _flatten(f"{name}.{key}" if name else str(key), inner, flat, depth + 1)
+    elif isinstance(value, list) and any(isinstance(entry, dict) for entry in value):
+        for entry in value:
+            inner_values: dict[str, Any] = {}
+            _flatten(name, entry, inner_values, depth + 1)
+            for inner, text in inner_values.items():
+                listed = flat.setdefault(inner, [])
+                flat[inner] = [*(listed if isinstance(listed, list) else [listed]), text]
+    elif isinstance(value, list):
+        flat[name] = [entry for entry in value if entry not in NOTHING]
+    elif value not in NOTHING:
+        flat[name] = value
+
+
+def _size(value: Any) -> int:
+    """Return about how many bytes a value takes: a few lines of YAML may say many million."""
+    if isinstance(value, list):
+        return sum(map(_size, value))
+    return CELL_BYTES + len(str(value))

@@ -1,0 +1,24 @@
+"""Plain text to a document."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from qkvsearch.tables.documents.document import Document, DocumentFormat, clean, settled
+from qkvsearch.tables.documents.front_matter import without_front_matter
+
+
+def read_plain_text(text: str) -> Document:
+    """Read a text as it is; a line between blank ones stays a paragraph of its own."""
+    notes: Counter[str] = Counter()
+    columns, text = without_front_matter(text, notes)
+    return Document(settled(clean(text)), columns=columns, notes=notes)
+
+
+PLAIN_TEXT = DocumentFormat(
+    name="plain text",
+    suffixes=(".txt",),
+    notes="in a folder or a pattern; a file that is named itself is a table, and so are several "
+    "that begin with the same line and have a delimiter in it",
+    read=read_plain_text,
+)
