@@ -23,7 +23,7 @@ from qkvsearch.tables.documents.document_files import (
 )
 from qkvsearch.tables.files.encodings import open_text, wide_encoding
 from qkvsearch.tables.files.frames import batched, distinct, text_of_rows
-from qkvsearch.tables.files.tables import NO_TABLES
+from qkvsearch.tables.files.kinds import refuse_other_kinds
 from qkvsearch.tables.files.unpacking import unpacked
 from qkvsearch.tables.report import ReadReport
 from qkvsearch.tables.table import TableEncoder
@@ -69,9 +69,7 @@ class Reader:
             start = file.start()
             if not start.strip():
                 raise DataError("the file is empty")
-            for mark, what in NO_TABLES.items():
-                if start.startswith(mark):
-                    raise DataError(what)
+            refuse_other_kinds(start, str(path))
             if b"\0" in start and not (self.encoding or wide_encoding(start)):
                 raise DataError("not a text")
             UNPACKED.check(file.path.stat().st_size, str(path))
