@@ -66,15 +66,16 @@ def test_an_object_with_an_id_or_a_title_is_one_item(catalog, document):
     ("document", "named"),
     [
         ({"films": TWO, "books": TWO}, r"films.*books"),
-        ({"p1": {"title": "A"}, "p2": {"title": "B"}}, None),
+        ({"a": {"films": TWO}, "b": {"books": TWO, "n": 2}}, r"a\.films.*b\.books"),
     ],
 )
 def test_rows_in_two_places_are_an_error(catalog, document, named):
-    if named is None:
-        assert len(catalog(document)) == 2
-        return
     with pytest.raises(DataError, match=rf"items\.json.*{named}"):
         catalog(document)
+
+
+def test_a_row_without_fields_is_a_row(catalog):
+    assert catalog({"p1": {"title": "A"}, "p2": {}}).ids.texts == ["p1", "p2"]
 
 
 def test_keys_that_repeat_are_an_error(tmp_path):

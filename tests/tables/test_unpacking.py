@@ -175,7 +175,7 @@ def test_a_name_longer_than_names_are_is_no_file():
 @pytest.mark.parametrize(
     ("member", "content"),
     [
-        ("mimetype", "application/vnd.oasis.opendocument.spreadsheet"),
+        ("mimetype", "application/vnd.oasis.opendocument.text"),
         ("xl/workbook.bin", "x"),
         ("Index/Document.iwa", "x"),
         ("word/document.xml", "<x/>"),

@@ -17,7 +17,7 @@ Programs write tables as one object in several ways. Each becomes rows, the firs
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from qkvsearch.errors import DataError, listed_names
@@ -105,8 +105,7 @@ def _found_in_object(value: dict[str, Any], path: tuple[str, ...], label: str) -
     split = _of_split(value)
     if split is not None:
         return [_Found(path, split, 'written by pandas with orient="split"')]
-    objects = [entry for entry in value.values() if isinstance(entry, dict) and _has_fields(entry)]
-    if len(objects) == len(value):
+    if _are_rows(value.values()):
         if _are_columns(value):
             return [_Found(path, _of_columns(value), "an object for each column")]
         return [_Found(path, _keyed(value), "rows by their keys")]
@@ -131,9 +130,17 @@ def _have_names(rows: Sequence[Mapping[str, Any]]) -> bool:
     return bool(named("id", keys) or named("title", keys))
 
 
+def _are_rows(entries: Collection[Any]) -> bool:
+    """Return whether all values of an object are rows, and none is an object of rows."""
+    if not all(isinstance(entry, dict) for entry in entries):
+        return False
+    filled = [entry for entry in entries if entry]
+    return bool(filled) and all(map(_has_fields, filled))
+
+
 def _has_fields(entry: Mapping[str, Any]) -> bool:
-    """Return whether an object is a row, and no object of rows."""
-    return any(not isinstance(value, dict) for value in entry.values())
+    """Return whether an object has a value that is neither an object nor a list of some."""
+    return any(not isinstance(v, dict) and not _are_objects(v) for v in entry.values())
 
 
 def _of_split(document: Mapping[str, Any]) -> list[dict[str, Any]] | None:
