@@ -17,6 +17,7 @@ from qkvsearch.tables.columns.choice import CatalogChoice, choose_catalog_column
 from qkvsearch.tables.columns.facts import LIST_SEPARATOR, ColumnFacts
 from qkvsearch.tables.columns.inference import TypedColumn, typed
 from qkvsearch.tables.columns.searched import why_unsearched
+from qkvsearch.tables.date_spans import UNCERTAIN
 from qkvsearch.tables.ids import (
     UNUSABLE_REASON,
     Ids,
@@ -391,7 +392,12 @@ def combine(ids: pd.Series, columns: Mapping[str, TypedColumn], report: ReadRepo
         if not len(differing):
             pass
         elif not type_named(column.type).is_text:
-            single[differing] = cells.groupby(owners).min()[differing]
+            if column.convention.startswith(UNCERTAIN):
+                order = type_named(column.type).order
+                least = cells.groupby(owners).agg(lambda dates: min(dates, key=order))
+            else:
+                least = cells.groupby(owners).min()
+            single[differing] = least[differing]
             several[name], varying[name] = column.cells, differing
         elif name != "title" and (column.type == "list" or cells.str.len().max() <= MAX_LENGTH):
             column.type = "list"
