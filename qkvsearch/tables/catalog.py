@@ -17,7 +17,7 @@ from qkvsearch.tables.columns.choice import CatalogChoice, choose_catalog_column
 from qkvsearch.tables.columns.facts import LIST_SEPARATOR, ColumnFacts
 from qkvsearch.tables.columns.inference import TypedColumn, typed
 from qkvsearch.tables.columns.searched import why_unsearched
-from qkvsearch.tables.date_spans import UNCERTAIN
+from qkvsearch.tables.date_spans import UNCERTAIN, sort_key
 from qkvsearch.tables.ids import (
     UNUSABLE_REASON,
     Ids,
@@ -392,11 +392,9 @@ def combine(ids: pd.Series, columns: Mapping[str, TypedColumn], report: ReadRepo
         if not len(differing):
             pass
         elif not type_named(column.type).is_text:
-            if column.convention.startswith(UNCERTAIN):
-                order = type_named(column.type).order
-                least = cells.groupby(owners).agg(lambda dates: min(dates, key=order))
-            else:
-                least = cells.groupby(owners).min()
+            is_uncertain = column.convention.startswith(UNCERTAIN)
+            cells_of_item = cells.groupby(owners)
+            least = cells_of_item.agg(_earliest) if is_uncertain else cells_of_item.min()
             single[differing] = least[differing]
             several[name], varying[name] = column.cells, differing
         elif name != "title" and (column.type == "list" or cells.str.len().max() <= MAX_LENGTH):
@@ -414,6 +412,11 @@ def combine(ids: pd.Series, columns: Mapping[str, TypedColumn], report: ReadRepo
         report.notes.append(_example(repeated, several))
     rows = repeated[repeated.isin({id_ for index in varying.values() for id_ in index})]
     return pd.DataFrame({name: several[name][rows.index] for name in varying}).set_axis(rows)
+
+
+def _earliest(dates: pd.Series) -> str:
+    """Return the date that may be the earliest one."""
+    return str(min(dates, key=sort_key))
 
 
 def _originals_of_items(column: TypedColumn, single: pd.Series, ids: pd.Series) -> pd.Series:
