@@ -73,6 +73,8 @@ def years(engine, where):
         ("circa 1700", "1690/1710"),
         ("ca. 1640–1650", "1630/1660"),
         ("1890?", "1880/1900"),
+        ("1890 ± 5", "1885/1895"),
+        ("c. 1890 (+/- 3 years)", "1887/1893"),
         ("1890s", "1890/1899"),
         ("1800s", "1800/1899"),
         ("2000s", "2000/2009"),
@@ -269,3 +271,18 @@ def test_added_cells_are_read_as_those_of_the_column(path, tmp_path):
             assert ids(engine, "made < '1885'") == {"c"}
             assert ids(engine, "made = '2021-05'") == {"b"}
         merge_segments(workspace)
+
+
+def test_of_several_rows_the_earliest_date_is_shown_and_each_is_found(tmp_path):
+    rows = pd.DataFrame(
+        {
+            "id": ["a", "a", "b", "c"],
+            "title": ["Coin", "Coin", "Vase", "Bowl"],
+            "made": ["44 BC", "500 BC", "c. 1890", "1901"],
+        }
+    )
+    with qkvsearch.build(tmp_path / "ws", items=rows, encoder="corpus") as engine:
+        card = engine.show("a")
+        assert (card["made"], card["made of variants"]) == ("-0499", "-0499, -0043")
+        assert ids(engine, "made = '44 BC'") == {"a"}
+        assert ids(engine, "made < '0001'") == {"a"}

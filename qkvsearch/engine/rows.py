@@ -288,7 +288,8 @@ def _variants(catalog: StoredCatalog, position: int) -> dict[str, str]:
     for number, column in enumerate(columns):
         values = {cells[number] for cells in of_item if cells[number] is not None}
         if len(values) > 1:
-            listed[f"{column.name} of variants"] = ", ".join(map(id_text, sorted(values)))
+            in_order = sorted(values, key=type_named(column.type).order)
+            listed[f"{column.name} of variants"] = ", ".join(map(id_text, in_order))
     return listed
 
 

@@ -22,6 +22,7 @@ from qkvsearch.tables.columns.choice import (
 from qkvsearch.tables.columns.facts import LIST_SEPARATOR, ColumnFacts
 from qkvsearch.tables.columns.inference import TypedColumn, typed
 from qkvsearch.tables.columns.searched import why_unsearched
+from qkvsearch.tables.date_spans import UNCERTAIN, sort_key
 from qkvsearch.tables.ids import (
     UNUSABLE_REASON,
     Ids,
@@ -427,7 +428,10 @@ def combine(ids: pd.Series, columns: Mapping[str, TypedColumn], report: ReadRepo
         if not len(differing):
             pass
         elif not type_named(column.type).is_text:
-            single[differing] = cells.groupby(owners).min()[differing]
+            is_uncertain = column.convention.startswith(UNCERTAIN)
+            cells_of_item = cells.groupby(owners)
+            least = cells_of_item.agg(_earliest) if is_uncertain else cells_of_item.min()
+            single[differing] = least[differing]
             several[name], varying[name] = column.cells, differing
         elif name != "title" and (column.type == "list" or cells.str.len().max() <= MAX_LENGTH):
             column.type = "list"
@@ -444,6 +448,11 @@ def combine(ids: pd.Series, columns: Mapping[str, TypedColumn], report: ReadRepo
         report.notes.append(_example(repeated, several))
     rows = repeated[repeated.isin({id_ for index in varying.values() for id_ in index})]
     return pd.DataFrame({name: several[name][rows.index] for name in varying}).set_axis(rows)
+
+
+def _earliest(dates: pd.Series) -> str:
+    """Return the date that may be the earliest one."""
+    return str(min(dates, key=sort_key))
 
 
 def _originals_of_items(column: TypedColumn, single: pd.Series, ids: pd.Series) -> pd.Series:

@@ -22,7 +22,7 @@ from qkvsearch.tables.date_spans import BETWEEN, FIRST_YEAR, LAST_YEAR, OPEN, sp
 WORDS: dict[str, list[str]] = json.loads(
     Path(__file__).with_name("date_words.json").read_text(encoding="utf-8")
 )
-# Years either way of "circa", and of a question mark.
+# Years either way of "circa", and of a question mark, unless the cell says how many: 1890 ± 5.
 CIRCA = 10
 CIRCA_READ = f"circa read as {CIRCA} years either way"
 # A longer text is no date, nor is one with more words that no list has.
@@ -92,7 +92,7 @@ def read_uncertain(text: str, short_ranges: bool = True) -> Reading | None:
     years = cell.years()
     if years is None:
         return None
-    has_circa = any(term.circa for term in cell.terms)
+    has_circa = any(term.circa and term.margin == CIRCA for term in cell.terms)
     return Reading(_stored(*years), frozenset(cell.marks), has_circa)
 
 
@@ -169,6 +169,8 @@ class _Term:
     # Of a century or a decade, as in `PARTS_OF_CENTURY`.
     part: str = ""
     circa: bool = False
+    # Years either way, where it is circa.
+    margin: int = CIRCA
     # "before", "after", "until" or "since".
     bound: str = ""
     # "bce" or "ce".
@@ -192,7 +194,7 @@ class _Term:
             low, high = (PARTS_OF_CENTURY if size == 100 else PARTS_OF_DECADE)[self.part]
             first, last = first + low, first + high
         if self.circa:
-            first, last = first - CIRCA, last + CIRCA
+            first, last = first - self.margin, last + self.margin
         if self.bound == "before":
             return FIRST_YEAR, first - 1
         if self.bound == "until":
@@ -249,7 +251,10 @@ class _Cell:
         match = None if word else _mark().match(plain, place)
         if match is not None:
             number = _number(match)
-            if number is not None:
+            if match["margin"] is not None and self.terms:
+                self.terms[-1].circa, self.terms[-1].margin = True, int(match["margin"])
+                self.marks.add("doubt")
+            elif number is not None:
                 self._add(*number, is_grouped="," in match[0])
             return match.end()
         word = word or _word_at(plain, place)
@@ -434,6 +439,7 @@ def _mark() -> re.Pattern[str]:
     suffix = r"(?:st|nd|rd|th|er|e|ème|й)"
     return re.compile(
         r"\s+"
+        r"|(?:±|\+/-|\+-) ?(?P<margin>\d{1,3})(?!\d)"
         r"|(?P<of>\d{1,2})世[纪紀](?P<tens>\d)0年代"
         rf"|(?P<decade>\d{{1,3}}0)(?:{_any_of(WORDS['decade'])})"
         rf"|(?P<century>\d{{1,2}})(?:\.|{suffix})?[ -]?(?:{century})"
