@@ -13,7 +13,14 @@ from qkvsearch.errors import DataError, listed_names, quantity
 from qkvsearch.heads.component import Addition
 from qkvsearch.heads.stored_models import StoredModels
 from qkvsearch.store import Snapshot
-from qkvsearch.tables.catalog import ROW_NUMBERS, Catalog, item_texts, one_row_each, years_in
+from qkvsearch.tables.catalog import (
+    ROW_NUMBERS,
+    Catalog,
+    item_texts,
+    one_row_each,
+    originals_of,
+    years_in,
+)
 from qkvsearch.tables.catalog_columns import OWN_NAMES, CatalogColumns
 from qkvsearch.tables.column_types import type_named
 from qkvsearch.tables.columns import Columns, check_column, find_column, require_column
@@ -42,7 +49,8 @@ def addition(
         if name != "id" and type_named(fact.type).is_numeric:
             rows[name] = stored_numbers(rows[name])
     searched = tuple(snapshot.facts["text_columns"])
-    catalog = Catalog(ids, rows, searched, tuple(facts.values()), variants)
+    originals = originals_of(cells)
+    catalog = Catalog(ids, rows, searched, tuple(facts.values()), variants, originals)
     unread = _unread(snapshot, catalog, positions)
     return Addition(StoredModels(snapshot), catalog, positions, unread)
 
