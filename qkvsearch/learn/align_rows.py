@@ -167,6 +167,7 @@ def _align_types(
         columns[name] = column
         report.notes.extend(column.emptied(fact.name, texts[name], texts["id"]))
         report.notes.extend(column.other_percentages(fact.name, fact.changed))
+        report.notes.extend(column.other_unit(fact.name, fact.unit))
         facts[name] = replace(fact, changed=dict(Counter(fact.changed) + column.changed))
     return columns, facts
 

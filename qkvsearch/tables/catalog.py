@@ -330,6 +330,7 @@ def _typed(items: ItemTexts, name: str, requested: str | None, report: ReadRepor
     report.notes.extend(column.emptied(spelled, texts, ids))
     report.notes.extend(column.mixed_currencies(spelled))
     report.notes.extend(column.mixed_percentages(spelled))
+    report.notes.extend(column.without_unit(spelled))
     return column
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from qkvsearch._utils.folding import composed
 from qkvsearch.errors import QkvError, listed_names, suggest
 
 
@@ -158,7 +159,7 @@ class CatalogColumns(list[StoredColumn]):
         return column
 
     def _found(self, name: str) -> StoredColumn | None:
-        name = name.strip()
+        name = composed(name.strip())
         return self._exact.get(name) or self._folded.get(name.casefold())
 
     def _name_of(self, column: StoredColumn) -> str:

@@ -22,10 +22,14 @@ function money(amount, currency) {
   return numbers({ ...digits, style: "currency", currency }).format(amount);
 }
 
+/** Whether a unit is a currency, by its code or its sign; others are written behind the number. */
+const isCurrency = (unit) => /^[A-Z]{3}$|\p{Sc}/u.test(unit);
+
 function quantity(unit, cell, most = cell) {
   if (!unit || cell === "") return String(cell);
   const size = SECONDS[unit];
-  return size ? duration(cell * size, most * size) : money(Number(cell), unit);
+  if (size) return duration(cell * size, most * size);
+  return isCurrency(unit) ? money(Number(cell), unit) : `${numbers({}).format(cell)}\u00a0${unit}`;
 }
 
 /** A value of a facet, or both ends of a range. */
