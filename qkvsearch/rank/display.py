@@ -46,9 +46,7 @@ def unit_of(catalog: StoredCatalog, column: StoredColumn) -> str:
     fact = facts.get(column.stored, {})
     n_filled = round((1 - fact.get("empty", 0.0)) * len(catalog.rows))
     named = _duration(column.name) or _currency(column.name, fact.get("changed", {}), n_filled)
-    written = fact.get("unit", "")
-    is_sign = written == "%" or IS_SIGN.search(written) or written.upper() in CODES
-    return named or ("" if is_sign else SHORT.get(unit_name(written), written))
+    return named or SHORT.get(unit_name(column.unit), column.unit)
 
 
 def _duration(name: str) -> str:

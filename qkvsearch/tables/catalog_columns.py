@@ -57,7 +57,7 @@ def sql_name(stored: str) -> str:
 class StoredColumn:
     """A column of a stored catalog.
 
-    name: in the owner's file. stored, sql_type: in the table of items. role, type: as in
+    name: in the owner's file. stored, sql_type: in the table of items. role, type, unit: as in
     `tables.columns.facts.ColumnFacts`.
     """
 
@@ -66,6 +66,7 @@ class StoredColumn:
     sql_type: str
     role: str
     type: str
+    unit: str = ""
 
 
 class CatalogColumns(list[StoredColumn]):
@@ -113,6 +114,7 @@ class CatalogColumns(list[StoredColumn]):
                 role=fact.get("role", role),
                 # An id is text to its owner, though whole numbers are stored and compared as such.
                 type=kind if name == "id" else fact.get("type", kind),
+                unit=fact.get("unit", ""),
             )
 
         return cls([column(name, sql_type) for name, sql_type in stored])

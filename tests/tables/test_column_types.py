@@ -447,7 +447,7 @@ def test_what_is_known_of_a_column_names_an_example_and_the_share_of_gaps():
     assert facts.to_record() == {
         "name": "Price", "role": "", "type": "number", "empty": 0.5, "example": "5",
         "changed": {"$ removed": 1, "N/A emptied": 1}, "stored": "Price_2", "convention": "",
-        "unit": "$",
+        "unit": "",
     }  # fmt: skip
 
 

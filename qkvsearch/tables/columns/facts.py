@@ -57,7 +57,7 @@ class ColumnFacts:
     # How ambiguous cells were read: "day first", or the decimal separator of numbers and, behind a
     # space, their unit.
     convention: str = ""
-    # The unit of numbers as the file writes it, such as "oz", "分钟", "$" or "%".
+    # The unit of numbers as the file writes it, such as "oz" or "分钟"; currencies are no units.
     unit: str = ""
 
     def of_cells(self, cells: pd.Series) -> ColumnFacts:

@@ -114,7 +114,7 @@ class TypedColumn:
     def without_unit(self, name: str) -> list[str]:
         """Return a note where some numbers have the unit of the column and others none, if any."""
         n_with, n_numbers = self.changed[removed(self.unit)], self._n_numbers()
-        if not 0 < n_with < n_numbers or self.unit == "%":
+        if not 0 < n_with < n_numbers:
             return []
         n_without = n_numbers - n_with
         return [

@@ -146,7 +146,7 @@ def read_numbers(texts: pd.Series, counts: np.ndarray, convention: str = "") -> 
     parsed.doubts_unless_price = _doubts_about_decimals(texts, cells, counts)
     convention_here = decimal if set(shapes) & {"either", "dot", "comma"} else ""
     parsed.convention = f"{convention_here} {unit}".rstrip()
-    parsed.unit = unit or _common_sign(cells, counts)
+    parsed.unit = unit
     _note_changes(parsed, cells, decimal, unit)
     if either.any() and bool(dots) == bool(commas) and not (dots == commas and convention):
         first = int(either.argmax())
@@ -220,25 +220,6 @@ def _with_one_unit(
     unit, mixed = (known, "") if known else column_unit(written)
     is_other = {spelled: unit_name(spelled) != unit_name(unit) for spelled in written} | {"": False}
     return [NO_NUMBER if is_other[cell.unit] else cell for cell in cells], unit, mixed
-
-
-def _common_sign(cells: list[NumberCell], counts: np.ndarray) -> str:
-    """Return the currency, or the percent sign, that at least half of the numbers have, and no
-    number another one; otherwise "".
-    """
-    n_numbers = 0
-    n_with: dict[str, int] = {}
-    for cell, count in zip(cells, counts.tolist(), strict=True):
-        if not cell.shape:
-            continue
-        n_numbers += count
-        sign = "%" if cell.percent else cell.currency
-        if sign:
-            n_with[sign] = n_with.get(sign, 0) + count
-    if len(n_with) != 1:
-        return ""
-    (sign, n) = next(iter(n_with.items()))
-    return sign if 2 * n >= n_numbers else ""
 
 
 def _spelled(text: str) -> str:
