@@ -58,6 +58,16 @@ def lower(text: str) -> str:
     return unicodedata.normalize("NFC", ACCENTS.sub("", plain))
 
 
+def composed(text: str) -> str:
+    """Return a text in the one Unicode form in which names, cells, ids and conditions are compared:
+    a letter with its accent is one character.
+
+    >>> len(composed("u\u0308"))
+    1
+    """
+    return text if text.isascii() else unicodedata.normalize("NFC", text)
+
+
 def _decomposed(text: str) -> str:
     """Return a text in lower case, decomposed, with plain signs and without unseen characters."""
     # It would be decomposed into a blank and an accent.

@@ -479,7 +479,8 @@ class Engine:
 
     def show(self, item: Any) -> dict[str, Any]:
         """Return one item by id or title: all its columns, and `users`, the number of users who
-        interacted with it. Raises `UnknownIdError`.
+        interacted with it. `original`, if any, has the cells that are not shown as they were in the
+        file, by column, as they were there. Raises `UnknownIdError`.
         """
         from qkvsearch.engine.rows import item_card
 

@@ -19,6 +19,7 @@ from qkvsearch.heads.dense import damaged_keys
 from qkvsearch.heads.search_settings import TUNED_SEARCH, SearchSettings
 from qkvsearch.heads.stored_log import LOG_ROWS
 from qkvsearch.learn.add import revised_lines
+from qkvsearch.rank.display import unit_of
 from qkvsearch.rank.listing import Listing
 from qkvsearch.store import Snapshot, StoredCatalog, Workspace
 from qkvsearch.store.remote_collections import RemoteCollection
@@ -93,13 +94,17 @@ def named_column_weights(facts: Mapping[str, Any]) -> dict[str, dict[str, float]
 
 
 def _columns(records: list[dict[str, Any]], catalog: StoredCatalog) -> list[dict[str, Any]]:
-    """Return the columns' records with the share of cells that are empty now."""
+    """Return the columns' records with the share of cells that are empty now, and with the currency
+    of a column of prices as its unit.
+    """
     empty = catalog.empty_counts()
     n_items = max(len(catalog.rows), 1)
-    return [
-        {**record, "empty": round(empty[record.get("stored") or record["name"]] / n_items, 4)}
-        for record in records
-    ]
+    columns = []
+    for record in records:
+        stored = record.get("stored") or record["name"]
+        unit = record["unit"] or unit_of(catalog, catalog.catalog_columns.stored_as(stored))
+        columns.append({**record, "empty": round(empty[stored] / n_items, 4), "unit": unit})
+    return columns
 
 
 def build_rows(workspace: Workspace) -> Listing:

@@ -197,7 +197,8 @@ class ItemRows(RowsById):
 
     def unit(self, column: str) -> str:
         """Return the unit of a column of numbers: "seconds", "minutes", "hours", a currency if its
-        name says one or nearly all of its cells had the same, otherwise "".
+        name says one or nearly all of its cells had the same, another unit of its cells as the file
+        writes it, otherwise "".
         """
         return unit_of(self.catalog, self.catalog.catalog_columns.find(column, "column"))
 

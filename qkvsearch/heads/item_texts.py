@@ -31,7 +31,8 @@ class ItemTexts:
         """Return the searched text of an item, column by column."""
         row = self.catalog.row(position)
         columns = self.catalog.catalog_columns
-        return [text_read(row[name], columns.stored_as(name).type) for name in self.columns]
+        searched = [columns.stored_as(name) for name in self.columns]
+        return [text_read(row[column.stored], column.type, column.unit) for column in searched]
 
     def pieces(self, head: str, position: int) -> LabelledVectors:
         """Return the labelled vectors whose sum is the item's key in a dense head."""

@@ -125,9 +125,13 @@ def remove_items(
 def stored_texts(snapshot: Snapshot, positions: np.ndarray) -> set[str]:
     """Return the texts of items, which encoders read."""
     columns, names = snapshot.catalog.catalog_columns, snapshot.facts["text_columns"]
-    types = [columns.stored_as(name).type for name in names]
+    searched = [columns.stored_as(name) for name in names]
     rows = snapshot.catalog.cells(positions, names) if names else []
-    return {text_read(cell, kind) for row in rows for cell, kind in zip(row, types, strict=True)}
+    return {
+        text_read(cell, column.type, column.unit)
+        for row in rows
+        for cell, column in zip(row, searched, strict=True)
+    }
 
 
 def _plan_removal(

@@ -169,6 +169,7 @@ def _align_types(
         report.notes.extend(column.emptied(fact.name, texts[name], texts["id"]))
         report.notes.extend(column.other_percentages(fact.name, fact.changed))
         report.notes.extend(column.circa(fact.name))
+        report.notes.extend(column.other_unit(fact.name, fact.unit))
         facts[name] = replace(fact, changed=dict(Counter(fact.changed) + column.changed))
         # The first uncertain date of a column: from now on its dates are compared as spans.
         if column.convention.startswith(UNCERTAIN):

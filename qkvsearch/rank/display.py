@@ -13,15 +13,13 @@ from qkvsearch.store import StoredCatalog
 from qkvsearch.tables.catalog_columns import StoredColumn
 from qkvsearch.tables.column_types import type_named
 from qkvsearch.tables.columns import words_of
-from qkvsearch.tables.columns.facts import CELL_WORDS, CURRENCY_SYMBOLS
+from qkvsearch.tables.columns.facts import CELL_WORDS, CURRENCY_SYMBOLS, PRICES
+from qkvsearch.tables.columns.units import unit_name
 
 SECONDS = {"seconds": 1, "minutes": 60, "hours": 3600}
 SHORT = {"sec": "seconds", "secs": "seconds", "s": "seconds", "min": "minutes", "mins": "minutes"}
+SHORT |= {"h": "hours", "hour": "hours"}
 LENGTHS = set("duration length runtime dauer laufzeit lange duree duracion durata duracao".split())
-PRICES = set(
-    "price prices cost costs amount fee discount budget msrp preis preise kosten betrag prix cout "
-    "precio precios preco prezzo costo cena prijs pris цена 价格 價格 価格 가격 售价".split()
-)
 CODES, IS_SIGN = frozenset(CELL_WORDS["currencies"]), re.compile(f"[{CURRENCY_SYMBOLS}]")
 # Signs that one currency alone has. "$" and "¥" are of several, and are shown as they are.
 CODE_OF_SIGN = {"€": "EUR", "£": "GBP", "₹": "INR", "₽": "RUB", "₩": "KRW", "₺": "TRY", "₪": "ILS"}
@@ -38,15 +36,17 @@ IMAGE_FILE = re.compile(r"\.(avif|gif|jpe?g|png|svg|webp)", re.IGNORECASE)
 
 
 def unit_of(catalog: StoredCatalog, column: StoredColumn) -> str:
-    """Return the unit of a column of numbers: "seconds", "minutes" or "hours" by its name, or the
-    currency that its name says or nearly all of its cells had, as a code or a sign; otherwise "".
+    """Return the unit of a column of numbers: "seconds", "minutes" or "hours" by its name or its
+    cells, the currency that its name says or nearly all of its cells had, as a code or a sign, or
+    the unit of its cells as the file writes it; otherwise "".
     """
     if type_named(column.type).shown_as != "number":
         return ""
     facts = {fact.get("stored") or fact["name"]: fact for fact in catalog.facts.get("columns", ())}
     fact = facts.get(column.stored, {})
     n_filled = round((1 - fact.get("empty", 0.0)) * len(catalog.rows))
-    return _duration(column.name) or _currency(column.name, fact.get("changed", {}), n_filled)
+    named = _duration(column.name) or _currency(column.name, fact.get("changed", {}), n_filled)
+    return named or SHORT.get(unit_name(column.unit), column.unit)
 
 
 def _duration(name: str) -> str:

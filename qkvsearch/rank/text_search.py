@@ -27,7 +27,7 @@ from qkvsearch.heads.taste_head import TASTE
 from qkvsearch.heads.token_head import TOKENS
 from qkvsearch.rank.answerable import NEAREST, NOTHING, answerable, judging_head, matches
 from qkvsearch.rank.expansion import Lexicon
-from qkvsearch.rank.grades import WEAK, grades
+from qkvsearch.rank.grades import STRONG, WEAK, grades
 from qkvsearch.rank.listing import column_key
 from qkvsearch.rank.query import Query, QueryReader
 from qkvsearch.rank.query_notes import query_notes
@@ -340,7 +340,8 @@ class TextSearch:
     def with_match(self, ranking: Ranking, query: Query) -> Ranking:
         """Return each hit with its `match`: strong, good or weak; None for conditions alone.
 
-        All hits are weak where the catalog does not answer the query.
+        All hits are weak where the catalog does not answer the query, and strong where it is a code
+        that they have.
         """
         graded: Sequence[str | None] = [None] * len(ranking)
         if ranking.head is not None and NEAREST in ranking.head.notes:
@@ -351,6 +352,8 @@ class TextSearch:
             graded = grades(
                 self.models, query.lookup, tokens, ranking.head, ranking.positions, codes
             )
+        elif ranking.head is not None and query.lookup.codes.is_exact:
+            graded = [STRONG] * len(ranking)
         return ranking.annotated(match=graded)
 
     def with_snippets(self, ranking: Ranking, query: Query) -> Ranking:

@@ -27,6 +27,7 @@ from qkvsearch.tables.ids import (
     UNUSABLE_REASON,
     Ids,
     case_note,
+    id_text,
     id_texts,
     is_usable_id,
     one_case,
@@ -74,11 +75,12 @@ class Catalog:
 
     def fields(self) -> list[list[str]]:
         """Return the text columns, one text an item; without any, a column of empty texts."""
-        types = {column.stored or column.name: column.type for column in self.columns}
-        fields = [
-            [text_read(None if pd.isna(cell) else cell, types.get(name, "text")) for cell in cells]
-            for name, cells in self.frame[list(self.text_columns)].astype(object).items()
-        ]
+        facts = {column.stored or column.name: column for column in self.columns}
+        fields = []
+        for name, cells in self.frame[list(self.text_columns)].astype(object).items():
+            type_, unit = (facts[name].type, facts[name].unit) if name in facts else ("text", "")
+            filled = cells.where(cells.notna(), None)
+            fields.append([text_read(cell, type_, unit) for cell in filled])
         return fields or [[""] * len(self)]
 
 
@@ -246,13 +248,19 @@ def _refuse_log(frame: pd.DataFrame, ids: pd.Series, id_column: str | None, file
 def _searched(
     items: ItemTexts, columns: Mapping[str, TypedColumn], report: ReadReport
 ) -> tuple[str, ...]:
-    """Return the title and all columns of texts and lists that search reads, the shortest first,
-    and describe the choice in `report`. An id that stands in for a title is no text.
+    """Return the title and all columns of texts, lists and amounts with a unit that search reads,
+    the shortest first, and describe the choice in `report`. An id that stands in for a title is no
+    text.
     """
     spelled = items.spelled
     lengths, others = {}, []
     for name, column in columns.items():
-        if name in ("id", "title") or not type_named(column.type).is_text:
+        if name in ("id", "title"):
+            continue
+        if column.unit:  # "128 GB" tells what an item is, as words do
+            lengths[name] = column.cells.map(id_text).str.len().mean() + len(column.unit)
+            continue
+        if not type_named(column.type).is_text:
             continue
         if reason := why_unsearched(column.cells):
             others.append(f"{spelled[name]} ({reason})")
@@ -368,6 +376,7 @@ def _typed(items: ItemTexts, name: str, requested: str | None, report: ReadRepor
     report.notes.extend(column.circa(spelled))
     report.notes.extend(column.mixed_currencies(spelled))
     report.notes.extend(column.mixed_percentages(spelled))
+    report.notes.extend(column.without_unit(spelled))
     return column
 
 

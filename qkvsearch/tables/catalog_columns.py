@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from qkvsearch._utils.folding import composed
 from qkvsearch.errors import QkvError, listed_names, suggest
 from qkvsearch.tables.date_spans import UNCERTAIN
 
@@ -57,7 +58,7 @@ def sql_name(stored: str) -> str:
 class StoredColumn:
     """A column of a stored catalog.
 
-    name: in the owner's file. stored, sql_type: in the table of items. role, type: as in
+    name: in the owner's file. stored, sql_type: in the table of items. role, type, unit: as in
     `tables.columns.facts.ColumnFacts`. is_uncertain: it has dates of which only a span is known, as
     `tables.date_spans` describes them.
     """
@@ -68,6 +69,7 @@ class StoredColumn:
     role: str
     type: str
     is_uncertain: bool = False
+    unit: str = ""
 
 
 class CatalogColumns(list[StoredColumn]):
@@ -117,6 +119,7 @@ class CatalogColumns(list[StoredColumn]):
                 # An id is text to its owner, though whole numbers are stored and compared as such.
                 type=kind if name == "id" else fact.get("type", kind),
                 is_uncertain=fact.get("type") == "date" and convention.startswith(UNCERTAIN),
+                unit=fact.get("unit", ""),
             )
 
         return cls([column(name, sql_type) for name, sql_type in stored])
@@ -163,7 +166,7 @@ class CatalogColumns(list[StoredColumn]):
         return column
 
     def _found(self, name: str) -> StoredColumn | None:
-        name = name.strip()
+        name = composed(name.strip())
         return self._exact.get(name) or self._folded.get(name.casefold())
 
     def _name_of(self, column: StoredColumn) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from qkvsearch._utils.caching import cached_property
+from qkvsearch._utils.folding import composed
 from qkvsearch._utils.limits import ID
 from qkvsearch.errors import DataError, UnknownIdError, quantity, suggest
 from qkvsearch.terminal import shorten
@@ -66,7 +67,7 @@ def id_text(value: Any, whole: bool = False) -> str:
             return ""
         if float(value).is_integer():
             return str(int(value))
-    text = str(value).strip(BLANK)
+    text = composed(str(value).strip(BLANK))
     match = WITH_POINT.fullmatch(text) if whole else None
     return match[1] if match else text
 

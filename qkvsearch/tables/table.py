@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from qkvsearch._utils.caching import cached_property
+from qkvsearch._utils.folding import composed
 from qkvsearch._utils.scratch import GrowingArray, pieces_of, scratch_array
 from qkvsearch.errors import quantity
 from qkvsearch.tables.files.frames import as_text
@@ -379,7 +380,13 @@ class TableEncoder:
         self.add_rows(frame.index.to_numpy(np.int64))
 
     def encoder(self, name: Any) -> ColumnEncoder:
-        """Return the encoder of a column to add a piece to, a new one for a new column."""
+        """Return the encoder of a column to add a piece to, a new one for a new column.
+
+        Names that differ in their Unicode form alone are one, unless the piece has both.
+        """
+        one_name = composed(name) if isinstance(name, str) else name
+        if one_name not in self._filled:
+            name = one_name
         self._filled.add(name)
         if name not in self._columns:
             self._columns[name] = ColumnEncoder(self.n_rows)

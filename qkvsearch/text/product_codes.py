@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from qkvsearch._utils.folding import fold
-from qkvsearch.tables.columns.searched import CODE, are_codes, entries_of, holds_codes
+from qkvsearch.tables.columns.searched import (
+    CODE,
+    are_codes,
+    are_like_numbers,
+    entries_of,
+    holds_codes,
+)
 from qkvsearch.text.analysis import Token
 
 if TYPE_CHECKING:
@@ -38,9 +44,12 @@ def code_terms(catalog: Catalog, columns: Sequence[str]) -> tuple[np.ndarray, np
 
 
 def cell_codes(column: pd.Series) -> set[tuple[bytes, int]]:
-    """Return the codes among the cells of a column: (UTF-8 term, row) pairs."""
+    """Return the codes among the cells of a column of codes: (UTF-8 term, row) pairs.
+
+    What is like a number, such as 3.10, is a code there too.
+    """
     entries = entries_of(column)
-    entries = entries[are_codes(entries)]
+    entries = entries[are_codes(entries) | are_like_numbers(entries)]
     return _folded(entries.tolist(), entries.index.tolist())
 
 

@@ -10,6 +10,7 @@ from typing import TypeAlias
 import numpy as np
 
 from qkvsearch._utils.deadline import DeadlineError
+from qkvsearch._utils.folding import composed
 from qkvsearch.errors import DamagedError, QkvError, listed_names
 from qkvsearch.tables.catalog_columns import CatalogColumns
 from qkvsearch.terminal import shorten
@@ -90,11 +91,11 @@ def cache_key(where: Where) -> Hashable:
 
 
 def _parts(where: Where) -> tuple[str, Parameters]:
-    """Return the expression, and the values of its `?` or `:name`."""
+    """Return the expression, and the values of its `?` or `:name`, composed as the cells are."""
     if isinstance(where, str):
-        return where, ()
+        return composed(where), ()
     if isinstance(where, tuple) and len(where) in (1, 2) and isinstance(where[0], str):
-        return where[0], where[1] if len(where) == 2 else ()
+        return composed(where[0]), where[1] if len(where) == 2 else ()
     raise QkvError(
         "`where` is a text, or a text and its values such as ('price < ?', [80]), not "
         f"{type(where).__name__}"

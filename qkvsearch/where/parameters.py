@@ -9,6 +9,7 @@ from datetime import UTC, date, datetime
 from numbers import Integral, Real
 from typing import Any, TypeAlias
 
+from qkvsearch._utils.folding import composed
 from qkvsearch._utils.validation import displayed
 from qkvsearch.errors import QkvError
 
@@ -48,10 +49,14 @@ def for_sqlite(value: Any) -> Any:
 
 
 def _plain(name: str, value: Any) -> Any:
-    """Return a number, a text, a date or None; convert NumPy's numbers to Python's."""
+    """Return a number, a text, a date or None; convert NumPy's numbers to Python's. Texts are in
+    the Unicode form of the cells.
+    """
     if hasattr(value, "item") and getattr(value, "ndim", None) == 0:
         value = value.item()
-    if value is None or isinstance(value, (bool, str, date)):
+    if isinstance(value, str):
+        return composed(value)
+    if value is None or isinstance(value, (bool, date)):
         return value
     if isinstance(value, Integral) and -(2**63) <= int(value) < 2**63:
         return int(value)

@@ -179,10 +179,14 @@ class Source:
 
     def texts(self, items: Sequence[int] | np.ndarray, columns: Sequence[str]) -> list[list[str]]:
         """Return the searched texts of items in these columns."""
-        types = [self.stored_columns[name].type for name in columns]
+        searched = [self.stored_columns[name] for name in columns]
         rows = self.build.catalog.cells(items, columns)
         return [
-            [text_read(cell, type_) for cell, type_ in zip(row, types, strict=True)] for row in rows
+            [
+                text_read(cell, column.type, column.unit)
+                for cell, column in zip(row, searched, strict=True)
+            ]
+            for row in rows
         ]
 
     def shuffled_texts(

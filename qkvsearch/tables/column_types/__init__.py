@@ -45,10 +45,17 @@ def type_named(name: str) -> ColumnType:
     return _BY_NAME[name]
 
 
-def text_read(cell: object, type_name: str) -> str:
-    """Return what search reads of a cell of a type.
+def text_read(cell: object, type_name: str, unit: str = "") -> str:
+    """Return what search reads of a cell of a type. unit: of a column of numbers.
 
     >>> text_read("Rain|Snow", "list"), text_read("a|b", "text"), text_read(None, "text")
     ('Rain Snow', 'a|b', '')
+    >>> text_read(12.0, "number", "oz"), text_read(117, "number", "分钟")
+    ('12 oz', '117分钟')
     """
-    return "" if cell is None else type_named(type_name).searched(cell)
+    if cell is None:
+        return ""
+    searched = type_named(type_name).searched(cell)
+    if not unit:
+        return searched
+    return f"{searched} {unit}" if unit.isascii() else f"{searched}{unit}"

@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 YEAR, MONTH, DAY = 4, 7, 10
 ISO_DATE = re.compile(r"\d{4}(-\d\d(-\d\d( \d\d(:\d\d(:\d\d)?)?)?)?)?")
 
+# A moment in UTC, which is stored without what it has beyond whole seconds.
+ISO_MOMENT = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d)(?::(\d\d)(?:\.0+)?)?(?:Z|\+00:?00)?")
+
 
 class DateType(ColumnType):
     """Stored as text: 2024-03-01, or 2024-03-01 10:00:00 in UTC. A year matches all its days."""
@@ -56,6 +59,21 @@ class DateType(ColumnType):
         from qkvsearch.tables.columns.dates import read_dates
 
         return read_dates(texts, counts, convention, requested=True)
+
+    def is_as_written(self, text: str, cell: Any) -> bool:
+        """Return True for the same moment in ISO 8601 as well.
+
+        >>> DateType().is_as_written("2024-03-01T00:00:00.000Z", "2024-03-01")
+        True
+        >>> DateType().is_as_written("1 March 2024", "2024-03-01")
+        False
+        """
+        match = ISO_MOMENT.fullmatch(text)
+        if match is None:
+            return text == str(cell)
+        day, minute, second = match.groups()
+        moment = f"{day} {minute}:{second or '00'}"
+        return str(cell) in (moment, moment.removesuffix(" 00:00:00"))
 
     def place(self, cell: Any) -> str:
         text = str(cell)

@@ -52,6 +52,9 @@ class NumberType(ColumnType):
             text = text.rstrip("0").removesuffix(".")
         return text == id_text(cell)
 
+    def searched(self, cell: Any) -> str:
+        return id_text(cell)
+
     def entries(self, cell: Any) -> list[str]:
         return [id_text(cell)]
 

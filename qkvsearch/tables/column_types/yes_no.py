@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 CODES = frozenset(CELL_WORDS["codes"])
 # The codes that are yes and no in one language.
 CODE_PAIRS = [frozenset(pair) for pair in CELL_WORDS["code_pairs"]]
+AS_PROGRAMS_WRITE = {True: ("1", "true", "yes"), False: ("0", "false", "no")}
 
 
 class YesNoType(ColumnType):
@@ -33,6 +34,10 @@ class YesNoType(ColumnType):
 
     def read(self, texts: pd.Series, counts: np.ndarray, convention: str = "") -> ParsedCells:
         return read_yes_no(texts, counts)
+
+    def is_as_written(self, text: str, cell: Any) -> bool:
+        """Return True for what programs write: True, yes, 1."""
+        return text.casefold() in AS_PROGRAMS_WRITE[bool(cell)]
 
     def entries(self, cell: Any) -> list[str]:
         return ["yes" if cell else "no"]

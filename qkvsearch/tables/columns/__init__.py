@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from qkvsearch._utils.folding import composed
 from qkvsearch._utils.validation import check_names
 from qkvsearch.errors import DataError, listed_names, suggest
 
@@ -119,13 +120,18 @@ class Columns:
         if self.text is not None:
             check_names("text_columns", self.text)
         check_names("ignore", self.ignore)
+        # The names of a table are composed as well.
+        for role in ("id", "title", *ROLES):
+            name = getattr(self, role)
+            if isinstance(name, str):
+                object.__setattr__(self, role, composed(name))
 
     def not_ignored(self, names: Iterable[str]) -> list[str]:
         """Return those columns of a file that are read. Case does not matter where no column has
         the exact name.
         """
         names = list(names)
-        stripped = {name.strip() for name in self.ignore}
+        stripped = {composed(name.strip()) for name in self.ignore}
         exact = stripped.intersection(names)
         in_any_case = {name.casefold() for name in stripped - exact}
         return [name for name in names if name not in exact and name.casefold() not in in_any_case]
@@ -178,6 +184,7 @@ def require_column(
 
 def check_column(requested: str, names: Sequence[str], file: str, option: str) -> str:
     """Return a column as the file spells it; case does not matter. Raises `DataError`."""
+    requested = composed(requested)
     if requested in names:
         return requested
     for name in names:

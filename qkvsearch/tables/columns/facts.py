@@ -26,6 +26,8 @@ CELL_WORDS = json.loads(Path(__file__).with_name("cell_words.json").read_text(en
 # Answers as `fold` spells them, so that cells and queries have them in any case and Unicode form.
 YES = frozenset(map(fold, CELL_WORDS["yes"]))
 NO = frozenset(map(fold, CELL_WORDS["no"]))
+# Words of the names of columns with prices.
+PRICES = frozenset(CELL_WORDS["prices"])
 CURRENCY_SYMBOLS = "$¢£¤¥₠-⃀﷼฿֏؋₿＄￠￡￥￦"
 
 
@@ -52,8 +54,11 @@ class ColumnFacts:
     changed: dict[str, int] = field(default_factory=dict)
     # The column's name in the workspace, if another one.
     stored: str = ""
-    # How ambiguous cells were read: the decimal separator, or "day first".
+    # How ambiguous cells were read: "day first", or the decimal separator of numbers and, behind a
+    # space, their unit.
     convention: str = ""
+    # The unit of numbers as the file writes it, such as "oz" or "分钟"; currencies are no units.
+    unit: str = ""
 
     def of_cells(self, cells: pd.Series) -> ColumnFacts:
         """Return the facts with the share of empty cells, and an example."""
@@ -77,7 +82,8 @@ class ParsedCells:
 
     values: one for each distinct cell, missing where it does not fit. changed: which cells were
     changed (bool), by the kind of change. doubts: what speaks against this type though the cells
-    fit it. convention: how ambiguous cells were read, so that later ones are read the same way.
+    fit it; doubts_unless_price: the same, unless the column is named as a price. convention: how
+    ambiguous cells were read, so that later ones are read the same way. unit: of numbers.
     """
 
     type: str
@@ -85,6 +91,8 @@ class ParsedCells:
     changed: dict[str, np.ndarray] = field(default_factory=dict)
     doubts: str = ""
     convention: str = ""
+    doubts_unless_price: str = ""
+    unit: str = ""
 
     @property
     def fits(self) -> np.ndarray:

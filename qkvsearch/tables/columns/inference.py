@@ -13,9 +13,11 @@ import pandas as pd
 from qkvsearch.errors import Count, quantity
 from qkvsearch.tables.column_types import TEXT, TYPES, ColumnType, type_named
 from qkvsearch.tables.column_types.column_type import MAX_UNFIT
-from qkvsearch.tables.columns.facts import ColumnFacts, ParsedCells, are_missing
+from qkvsearch.tables.columns import words_of
+from qkvsearch.tables.columns.facts import PRICES, ColumnFacts, ParsedCells, are_missing
 from qkvsearch.tables.columns.html import without_html
-from qkvsearch.tables.columns.numbers import PERCENT_REMOVED
+from qkvsearch.tables.columns.numbers import PERCENT_REMOVED, removed
+from qkvsearch.tables.columns.tidy import tidied
 from qkvsearch.tables.columns.uncertain_dates import CIRCA_READ, may_tell_dates
 from qkvsearch.tables.date_spans import UNCERTAIN
 from qkvsearch.terminal import shorten
@@ -26,6 +28,8 @@ SAMPLE = 1000
 MINUS_YEAR = r"\s*-0\d{3}\s*$"
 # Emptied cells that a note names.
 MAX_EXAMPLES = 3
+# The change of texts that are tidied.
+SPACES = "spaces or decomposed letters"
 # Signs of currencies, and codes that tables use for the same currency.
 CURRENCY_SIGNS = "$€£¥₹₽₩₺₪"
 CODE_SIGNS = {"USD": "$", "US$": "$", "EUR": "€", "GBP": "£", "JPY": "¥", "CNY": "¥", "INR": "₹"}
@@ -38,7 +42,7 @@ class TypedColumn:
     cells: int, float or text with gaps. unfit: which cells were emptied because they do not fit,
     bool. changed: how many cells were changed, by the kind of change. convention: as in
     `ParsedCells`. original: what the cells that are not shown as they were in the file were there,
-    None for all others; None for the column where there is no such cell.
+    None for all others; None for the column where there is no such cell. unit: of numbers.
     """
 
     type: str
@@ -47,6 +51,7 @@ class TypedColumn:
     changed: Counter[str] = field(default_factory=Counter)
     convention: str = ""
     original: pd.Series | None = None
+    unit: str = ""
 
     def facts(self, name: str, role: str, stored: str) -> ColumnFacts:
         """Return the facts to store. name: the column in the file; stored: in the workspace."""
@@ -57,6 +62,7 @@ class TypedColumn:
             changed=dict(self.changed),
             stored="" if stored == name else stored,
             convention=self.convention,
+            unit=self.unit,
         ).of_cells(self.cells)
 
     def name_blanks(self, ids: pd.Series) -> None:
@@ -114,6 +120,28 @@ class TypedColumn:
             f"{there} one; 10% is read as 10, and 0.1 as 0.1"
         ]
 
+    def without_unit(self, name: str) -> list[str]:
+        """Return a note where some numbers have the unit of the column and others none, if any."""
+        n_with, n_numbers = self.changed[removed(self.unit)], self._n_numbers()
+        if not 0 < n_with < n_numbers:
+            return []
+        n_without = n_numbers - n_with
+        return [
+            f"column {name}: {n_without:,} of {quantity(n_numbers, 'number')} have no unit, and "
+            f"are read as {self.unit}"
+        ]
+
+    def other_unit(self, name: str, unit: str) -> list[str]:
+        """Return a note where numbers with a unit are added to those without. unit: of the numbers
+        of the workspace.
+        """
+        if unit or not self.unit or not self._n_numbers():
+            return []
+        return [
+            f"column {name}: its numbers are in {self.unit}, and those of the workspace have no "
+            "unit"
+        ]
+
     def _n_numbers(self) -> int:
         """Return how many cells are numbers that a percent sign would change."""
         return int((self.cells.fillna(0) != 0).sum()) if self.type == "number" else 0
@@ -141,7 +169,12 @@ def typed(
     texts = pd.Series(distinct, dtype=object)
     counts = np.bincount(codes[codes >= 0], minlength=len(texts))
     distinct_cells = typed_distinct(
-        texts, counts, requested, searched=searched, convention=convention
+        texts,
+        counts,
+        requested,
+        searched=searched,
+        convention=convention,
+        is_price=not PRICES.isdisjoint(words_of(str(column.name))),
     )
     original = distinct_cells.original
     if original is not None:
@@ -161,12 +194,14 @@ def typed_distinct(
     *,
     searched: bool = False,
     convention: str = "",
+    is_price: bool = False,
 ) -> TypedColumn:
     """Convert the distinct texts of a column, objects (m,), of which `counts` (m,) cells each have
-    one. The cells of the result are the distinct ones.
+    one. The cells of the result are the distinct ones. is_price: the column is named as a price.
     """
-    clean = without_html(texts)
-    parsed, missing, changed = _decide(clean, counts, requested, searched, convention)
+    spelled = tidied(texts)
+    clean = without_html(spelled)
+    parsed, missing, changed = _decide(clean, counts, requested, searched, convention, is_price)
     values = parsed.values.reindex(texts.index)
     unfit = values.isna().to_numpy(bool) & ~missing
     if parsed.type == TEXT.name:  # any cell is text
@@ -176,22 +211,28 @@ def typed_distinct(
     for text, count in zip(clean[missing].str.strip(), counts[missing], strict=True):
         changed[f"{text} emptied"] += int(count)
     changed[f"emptied: no {parsed.type}"] += int(counts[unfit].sum())
-    changed["HTML removed"] += int(counts[(clean != texts).to_numpy(bool)].sum())
-    original = _originals(texts, values, type_named(parsed.type))
-    return TypedColumn(parsed.type, values, unfit, +changed, parsed.convention, original)
+    changed["HTML removed"] += int(counts[(clean != spelled).to_numpy(bool)].sum())
+    if type_named(parsed.type).is_text:
+        changed[SPACES] += int(counts[(spelled != texts).to_numpy(bool)].sum())
+    original = _originals(spelled, clean, values, type_named(parsed.type))
+    return TypedColumn(
+        parsed.type, values, unfit, +changed, parsed.convention, original, parsed.unit
+    )
 
 
-def _originals(texts: pd.Series, values: pd.Series, column_type: ColumnType) -> pd.Series | None:
+def _originals(
+    texts: pd.Series, clean: pd.Series, values: pd.Series, column_type: ColumnType
+) -> pd.Series | None:
     """Return the texts of the cells that are not shown as they were written, None for all others;
-    None where there is no such cell.
+    None where there is no such cell. clean: the texts without HTML.
     """
-    is_text = column_type is TEXT
+    if column_type is TEXT and clean is texts:
+        return None
     is_filled = values.notna().to_numpy(bool)
     originals: list[str | None] = []
     for text, cell, has_cell in zip(texts, values, is_filled, strict=True):
-        bare = text if is_text and text == cell else text.strip()
-        is_kept = not column_type.is_as_written(bare, cell) if has_cell else bare != ""
-        originals.append(bare if is_kept else None)
+        is_kept = not column_type.is_as_written(text, cell) if has_cell else text != ""
+        originals.append(text if is_kept else None)
     if not any(originals):
         return None
     return pd.Series(originals, index=texts.index, dtype=object)
@@ -203,6 +244,7 @@ def _decide(
     requested: str | None,
     searched: bool,
     convention: str,
+    is_price: bool,
 ) -> tuple[ParsedCells, np.ndarray, Counter[str]]:
     """Return the cells as the type that is taken, which of them stand for an empty cell (bool), and
     why a column is text that is nearly of another type.
@@ -227,6 +269,8 @@ def _decide(
         parsed = column_type.read(cells, n_cells, convention)
         if (dates := _uncertain_dates(parsed, cells, n_cells)) is not None:
             return dates, missing, Counter()
+        if not is_price:
+            parsed.doubts = parsed.doubts or parsed.doubts_unless_price
         if _fits(parsed, n_cells):
             return parsed, missing, reason
         reason = reason or _reason_against(parsed, cells, n_cells)

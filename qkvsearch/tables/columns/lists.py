@@ -17,14 +17,17 @@ from qkvsearch._utils.python_syntax import parsing_python
 from qkvsearch.tables.columns.facts import LIST_SEPARATOR, ParsedCells
 
 QUOTED = re.compile(r"^(['\"])(.*)\1$")
-SEPARATORS = "|;,"
+# Tried in this order. Titles and names have an unspaced stroke: AC/DC.
+SEPARATORS = ("|", ";", "；", ",", "，", "、", " / ")
 # Characters of a long entry, and the largest share of the entries that are.
 LONG_ENTRY, MAX_LONG = 60, 0.01
 SAMPLE = 1000
 # At least this share of the cells has more than one entry.
 MIN_SHARE = 0.05
-# The lowest average number of distinct cells that an entry is in. Prose has ; and , as well.
-MIN_REPEATED = {"|": 0.0, ";": 1.2, ",": 2.0}
+# The lowest average number of distinct cells that an entry is in. Prose has ; and , as well, and
+# names have the others.
+MIN_REPEATED = {"|": 0.0, ";": 1.2, "；": 1.2}
+MIN_REPEATED_BY_OTHERS = 2.0
 # Or the lowest share of the cells with up to so many entries that contain all entries of another.
 MIN_NESTED, MAX_NESTED = 0.5, 8
 # Characters of a list that Python parses, into 200 times as many bytes; longer ones are JSON.
@@ -35,8 +38,8 @@ def read_lists(texts: pd.Series, counts: np.ndarray) -> ParsedCells:
     """Parse the distinct cells `texts`, of which there are `counts`, to entries joined by "|"; all
     are missing where no separator makes lists of them.
 
-    JSON arrays are lists, too. Commas occur in prose, names and places as well: the texts between
-    them are entries if they are short, recur in other cells, and differ in number.
+    JSON arrays are lists, too. Commas, 、 and " / " occur in prose, names and places as well: the
+    texts between them are entries if they are short, recur in other cells, and differ in number.
 
     >>> read_lists(pd.Series(["Rain | Snow", "Snow"]), np.ones(2)).values.tolist()
     ['Rain|Snow', 'Snow']
@@ -46,6 +49,8 @@ def read_lists(texts: pd.Series, counts: np.ndarray) -> ParsedCells:
         return _parsed_lists(texts, entries, "array to list")
     sample = texts.iloc[:: max(1, len(texts) // SAMPLE)]
     for separator in SEPARATORS:
+        if counts[_has(texts, separator)].sum() < MIN_SHARE * counts.sum():
+            continue  # too few cells would have several entries
         if _share_long(_split(sample, separator)) > 5 * MAX_LONG:
             continue  # prose: splitting all of it takes long
         entries = _split(texts, separator)
@@ -68,7 +73,8 @@ def read_requested_lists(texts: pd.Series, counts: np.ndarray, convention: str =
 
 def _by_separator(separator: str, texts: pd.Series, entries: pd.Series) -> ParsedCells:
     is_stored = separator == LIST_SEPARATOR
-    what = "entries trimmed" if is_stored else f"separator {separator} to {LIST_SEPARATOR}"
+    shown = separator.strip()
+    what = "entries trimmed" if is_stored else f"separator {shown} to {LIST_SEPARATOR}"
     parsed = _parsed_lists(texts, entries, what)
     parsed.convention = separator
     return parsed
@@ -133,7 +139,8 @@ def _are_lists(entries: pd.Series, counts: np.ndarray, separator: str) -> bool:
     each = entries.explode().dropna()
     if each.str.contains(LIST_SEPARATOR, regex=False).any() or len(set(numbers)) < 2:
         return False
-    recur = len(each) >= MIN_REPEATED[separator] * each.nunique()
+    min_repeated = MIN_REPEATED.get(separator, MIN_REPEATED_BY_OTHERS)
+    recur = len(each) >= min_repeated * each.nunique()
     return recur or _share_nested(entries) >= MIN_NESTED
 
 

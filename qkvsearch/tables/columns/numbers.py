@@ -12,6 +12,17 @@ import numpy as np
 import pandas as pd
 
 from qkvsearch.tables.columns.facts import CELL_WORDS, CURRENCY_SYMBOLS, ParsedCells
+from qkvsearch.tables.columns.number_codes import (
+    EXPONENTS,
+    LEADING_ZERO,
+    LEADING_ZERO_OF_DECIMAL,
+    SEVERAL_DOTS,
+    TENTHS,
+    ZEROS,
+    code_with_exponent,
+    equal_tenths,
+)
+from qkvsearch.tables.columns.units import MAX_UNITS, column_unit, measure, unit_name
 
 SIGNS = dict.fromkeys("\u2212\u2012\u2013\u2014\ufe63\uff0d", "-") | {"\uff0b": "+"}
 SPACES = dict.fromkeys("\u00a0\u2002\u2003\u2007\u2008\u2009\u200a\u202f\u3000\t", " ")
@@ -50,10 +61,8 @@ SHAPES = re.compile(
         |[0-9]{1,3}(?:\.[0-9]{3})+,[0-9]*|[0-9]{1,3}(?:\.[0-9]{3}){2,})""",
     re.VERBOSE,
 )
-VERSION = re.compile(r"v?[0-9]+(?:\.[0-9]+){2,}.*")
 PHONE = re.compile(r"\+[0-9]{8,}|[0-9]{3}(?: [0-9]{3}){2,}")
 WHOLE = re.compile(r"-?[0-9]+")
-LEADING_ZERO = re.compile(r"0[0-9]+")
 TO_DOT = {".": str.maketrans("", "", ", '"), ",": str.maketrans(",", ".", ". '")}
 
 
@@ -67,6 +76,8 @@ class NumberCell(NamedTuple):
     currency: str = ""
     percent: bool = False
     brackets: bool = False
+    unit: str = ""
+    has_remark: bool = False
 
     def separator(self, decimal: str) -> str:
         """Return the decimal separator: `decimal` where the digits do not tell."""
@@ -89,6 +100,17 @@ class NumberCell(NamedTuple):
 
 
 PERCENT_REMOVED = "% removed"
+
+
+def removed(sign: str) -> str:
+    """Return the name of the change by which numbers lose a unit or a sign.
+
+    >>> removed("oz")
+    'oz removed'
+    """
+    return f"{sign} removed"
+
+
 # A longer cell is no number, unless it has digits alone.
 MAX_LENGTH = 64
 NO_NUMBER = NumberCell("", "")
@@ -101,19 +123,31 @@ def read_numbers(texts: pd.Series, counts: np.ndarray, convention: str = "") -> 
     those are, else by `convention`, "." or ",". Without both, a comma separates thousands, and a
     dot does in amounts of money.
 
+    Letters behind a number are its unit, which all amounts of a column have in common; numbers
+    without a unit are read as if they had it. `convention` ends in the unit of earlier cells.
+
     >>> read_numbers(pd.Series(["$1,299.00", "66,80 €", "(5)"]), np.ones(3)).values.tolist()
     [1299.0, 66.8, -5.0]
+    >>> amounts = read_numbers(pd.Series(["117分钟", "96 分钟"]), np.ones(2))
+    >>> amounts.values.tolist(), amounts.unit
+    ([117, 96], '分钟')
     """
+    convention, _, known_unit = convention.partition(" ")
     cells = [_cell(text) for text in texts]
+    cells, unit, mixed = _with_one_unit(cells, counts, known_unit)
     shapes = np.array([cell.shape for cell in cells], dtype=object)
     dots, commas = counts[shapes == "dot"].sum(), counts[shapes == "comma"].sum()
     either = shapes == "either"
     decimal = _decimal(dots, commas, list(compress(cells, either)), cells, convention)
     written = pd.Series([cell.text(decimal) for cell in cells], index=texts.index, dtype=object)
     values, doubts = _values(written, shapes != "")
-    parsed = ParsedCells("number", values, doubts=doubts or _doubts(texts, cells, counts))
-    parsed.convention = decimal if set(shapes) & {"either", "dot", "comma"} else ""
-    _note_changes(parsed, cells, decimal)
+    doubts = doubts or mixed or _doubts(texts, cells, counts)
+    parsed = ParsedCells("number", values, doubts=doubts)
+    parsed.doubts_unless_price = _doubts_about_decimals(texts, cells, counts)
+    convention_here = decimal if set(shapes) & {"either", "dot", "comma"} else ""
+    parsed.convention = f"{convention_here} {unit}".rstrip()
+    parsed.unit = unit
+    _note_changes(parsed, cells, decimal, unit)
     if either.any() and bool(dots) == bool(commas) and not (dots == commas and convention):
         first = int(either.argmax())
         example = f"{texts.iloc[first].strip()} read as {values.iloc[first]:g}"
@@ -128,9 +162,10 @@ def _cell(text: str) -> NumberCell:
         return NumberCell(_shape(digits), digits, power, sign == "-")
     spelled = _spelled(text) if len(text) <= MAX_LENGTH else ""
     match = NUMBER.fullmatch(spelled)
+    if match is None:
+        return _measured(spelled)
     if (
-        match is None
-        or bool(match["open"]) != bool(match["close"])
+        bool(match["open"]) != bool(match["close"])
         or (match["before"] and match["after"])
         or (match["sign"] and match["late"])
         or not (shape := _shape(match["digits"]))
@@ -149,6 +184,42 @@ def _cell(text: str) -> NumberCell:
         percent=bool(match["percent"]),
         brackets=has_brackets,
     )
+
+
+def _measured(text: str) -> NumberCell:
+    """Read a number with letters behind it, which may be a unit."""
+    amount = measure(text)
+    if amount is None:
+        return NO_NUMBER
+    number = _cell(amount.number)
+    if not number.shape or number.power:
+        return NO_NUMBER
+    return number._replace(unit=amount.unit, has_remark=amount.has_remark)
+
+
+def _with_one_unit(
+    cells: list[NumberCell], counts: np.ndarray, known: str
+) -> tuple[list[NumberCell], str, str]:
+    """Return the cells without those that are no amounts in the unit of the column, that unit, and
+    why the column is no column of amounts: "" unless there are several units.
+
+    The unit is `known` if any, else what most amounts have. Where fewer than half of the numbers
+    have letters behind them, these are no unit, and the numbers alone count.
+    """
+    written: dict[str, int] = {}
+    for cell, count in zip(cells, counts, strict=True):
+        if cell.unit:
+            written[cell.unit] = written.get(cell.unit, 0) + int(count)
+    if not written:
+        return cells, known, ""
+    n_numbers = sum(int(n) for cell, n in zip(cells, counts, strict=True) if cell.shape)
+    names = {unit_name(unit) for unit in written}
+    is_unit = bool(known) or (2 * sum(written.values()) >= n_numbers and len(names) <= MAX_UNITS)
+    if not is_unit:
+        return [NO_NUMBER if cell.unit else cell for cell in cells], "", ""
+    unit, mixed = (known, "") if known else column_unit(written)
+    is_other = {spelled: unit_name(spelled) != unit_name(unit) for spelled in written} | {"": False}
+    return [NO_NUMBER if is_other[cell.unit] else cell for cell in cells], unit, mixed
 
 
 def _spelled(text: str) -> str:
@@ -217,25 +288,46 @@ def stored_numbers(cells: pd.Series) -> pd.Series:
 def _doubts(texts: pd.Series, cells: list[NumberCell], counts: np.ndarray) -> str:
     """Return why the cells may be codes that look like numbers, or ""."""
     if any(LEADING_ZERO.fullmatch(cell.digits) for cell in cells):
-        return "codes with leading zeros"
+        return ZEROS
     phones = [bool(PHONE.fullmatch(text.strip())) for text in texts]
     versions = [
-        not cell.shape and bool(VERSION.fullmatch(text))
+        not cell.shape and bool(SEVERAL_DOTS.fullmatch(text))
         for text, cell in zip(texts, cells, strict=True)
     ]
     if counts[phones].sum() > counts.sum() / 2:
         return "telephone numbers"
     if counts[versions].sum() > counts.sum() / 100:
-        return "version numbers"
-    return ""
+        return "codes with several dots"
+    example = code_with_exponent(
+        text.strip() for text, cell in zip(texts, cells, strict=True) if cell.power
+    )
+    return EXPONENTS.format(example=example) if example else ""
 
 
-def _note_changes(parsed: ParsedCells, cells: list[NumberCell], decimal: str) -> None:
+def _doubts_about_decimals(texts: pd.Series, cells: list[NumberCell], counts: np.ndarray) -> str:
+    """Return why numbers with decimals may be codes, unless they are amounts, or ""."""
+    if any(cell.currency or cell.percent or cell.unit for cell in cells):
+        return ""
+    decimals = {
+        text.strip()
+        for text, cell in zip(texts, cells, strict=True)
+        if cell.shape in ("dot", "either")
+    }
+    short, long = equal_tenths(decimals)
+    if long:
+        return TENTHS.format(short=short, long=long)
+    has_zero = [bool(LEADING_ZERO_OF_DECIMAL.fullmatch(cell.digits)) for cell in cells]
+    return ZEROS if counts[has_zero].sum() > counts.sum() / 100 else ""
+
+
+def _note_changes(parsed: ParsedCells, cells: list[NumberCell], decimal: str, unit: str) -> None:
+    parsed.change(removed(unit), [bool(cell.unit) for cell in cells])
     for currency in dict.fromkeys(cell.currency for cell in cells if cell.currency):
         parsed.change(f"{currency} removed", [cell.currency == currency for cell in cells])
     changes: dict[str, Callable[[NumberCell], bool]] = {
         PERCENT_REMOVED: lambda cell: cell.percent,
         "parentheses read as minus": lambda cell: cell.brackets,
+        "remarks in brackets removed": lambda cell: cell.has_remark,
         "separators removed": lambda cell: cell.has_thousands(decimal),
         "decimal comma read": lambda cell: cell.has_comma(decimal),
         "leading zeros removed": lambda cell: bool(LEADING_ZERO.fullmatch(cell.digits)),

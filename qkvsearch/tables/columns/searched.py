@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from qkvsearch.tables.columns import EMAIL
 from qkvsearch.tables.columns.facts import LIST_SEPARATOR
+from qkvsearch.tables.columns.number_codes import LIKE_A_NUMBER, are_number_codes
 from qkvsearch.tables.ids import id_text
 
 if TYPE_CHECKING:
@@ -14,8 +15,12 @@ if TYPE_CHECKING:
 
 # A word with a digit, but no year, count or other small number, and not as short as "4k" or "mp3".
 CODE = re.compile(r"(?=\S*\d)(?!(?:0|[1-9]\d{0,4})$)\S{4,64}")
-# Dates, times, prices and percentages are no codes, though they are distinct too.
-NO_CODE = re.compile(r"\d{4}-\d\d-\d\d.*|\d{1,3}:\d\d(:\d\d)?|\W*\d{1,6}([.,]\d{1,3})+\D{0,4}")
+# Dates, times, prices and percentages are no codes, though they are distinct too. A number with
+# several dots is one, unless they separate thousands.
+NO_CODE = re.compile(
+    r"\d{4}-\d\d-\d\d.*|\d{1,3}:\d\d(:\d\d)?"
+    r"|\W*\d{1,6}[.,]\d{1,3}\D{0,4}|\W*\d{1,3}([.,]\d{3})+([.,]\d{1,2})?\D{0,4}"
+)
 # Whole numbers are codes from this on: bar codes have 8 to 14 digits. Smaller ones are amounts.
 MIN_NUMBER = 10_000_000
 # The minimal shares of codes and of distinct values among the cells of a column of codes.
@@ -61,10 +66,24 @@ def holds_codes(cells: pd.Series) -> bool:
     if cells.dtype.kind in "iu" and cells.min() < MIN_NUMBER:
         return False
     entries = entries_of(cells)
+    if hold_number_codes(entries):
+        return True
     return bool(
         are_codes(entries).mean() >= MIN_CODE_SHARE
         and entries.nunique() > MIN_DISTINCT_SHARE * len(entries)
     )
+
+
+def hold_number_codes(entries: pd.Series) -> bool:
+    """Return whether nearly all entries are like numbers, and some tell that all are codes.
+
+    >>> import pandas as pd
+    >>> hold_number_codes(pd.Series(["3.1", "3.10", "4.2"])), hold_number_codes(pd.Series(["3.1"]))
+    (True, False)
+    """
+    if are_like_numbers(entries).mean() < MIN_CODE_SHARE:
+        return False
+    return are_number_codes(entries)
 
 
 def entries_of(column: pd.Series) -> pd.Series:
@@ -78,6 +97,10 @@ def entries_of(column: pd.Series) -> pd.Series:
 def are_codes(entries: pd.Series) -> pd.Series:
     is_code: pd.Series = entries.str.fullmatch(CODE) & ~entries.str.fullmatch(NO_CODE)
     return is_code.astype(bool)
+
+
+def are_like_numbers(entries: pd.Series) -> pd.Series:
+    return entries.str.fullmatch(LIKE_A_NUMBER).astype(bool)
 
 
 def _share(entries: pd.Series, form: re.Pattern[str]) -> float:

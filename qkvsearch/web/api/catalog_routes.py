@@ -72,7 +72,9 @@ async def items(
     summary="Show one item",
 )
 async def item(service: RequestService, item: ItemPath) -> Response:
-    """All its columns, and its number of users; by id or title."""
+    """All its columns, and its number of users; by id or title. `original`, if any, has the cells
+    that are not shown as they were in the owner's file, by column.
+    """
     return await service.ask(lambda engine: as_json(engine.show(item)))
 
 
@@ -90,7 +92,9 @@ class FacetsParameters(Parameters):
 
 
 class CountedColumn(BaseModel):
-    """A column that was counted. unit: seconds, minutes, hours, a currency, or ""."""
+    """A column that was counted. unit: seconds, minutes, hours, a currency, another unit as the
+    owner's file writes it, or "".
+    """
 
     name: str
     type: str

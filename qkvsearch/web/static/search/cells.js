@@ -23,10 +23,14 @@ function money(amount, currency) {
   return numbers({ ...digits, style: "currency", currency }).format(amount);
 }
 
+/** Whether a unit is a currency, by its code or its sign; others are written behind the number. */
+const isCurrency = (unit) => /^[A-Z]{3}$|\p{Sc}/u.test(unit);
+
 function quantity(unit, cell, most = cell) {
   if (!unit || cell === "") return String(cell);
   const size = SECONDS[unit];
-  return size ? duration(cell * size, most * size) : money(Number(cell), unit);
+  if (size) return duration(cell * size, most * size);
+  return isCurrency(unit) ? money(Number(cell), unit) : `${numbers({}).format(cell)}\u00a0${unit}`;
 }
 
 /** A day, or a year before our era, as the language writes it; any other date as it is stored. */
