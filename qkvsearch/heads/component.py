@@ -26,6 +26,7 @@ import numpy as np
 from qkvsearch._utils.caching import cached_property
 from qkvsearch._utils.callbacks import Progress
 from qkvsearch.heads.search_settings import SearchSettings
+from qkvsearch.heads.word_index import WordIndex
 from qkvsearch.store import BuildContents, Snapshot
 from qkvsearch.store.stored_arrays import StoredArrays
 from qkvsearch.text.analysis import Analyzer
@@ -73,6 +74,10 @@ class BuildModels(Protocol):
     @property
     def main_head(self) -> str:
         """The dense head that represents meaning where only one head can be used."""
+
+    @property
+    def words(self) -> WordIndex:
+        """The items' words in order."""
 
     @property
     def has_tokens(self) -> bool:

@@ -30,7 +30,7 @@ from qkvsearch.learn.head_weights import (
     without_learned,
 )
 from qkvsearch.learn.spark_build import learn_from_spark, spark_log
-from qkvsearch.learn.texts import store_head, store_words
+from qkvsearch.learn.texts import SplitTexts, analyzed, store_head, store_words
 from qkvsearch.learn.tuned_search import taken_over
 from qkvsearch.store import BuildContents, CatalogRows, Workspace
 from qkvsearch.store.remote_collections import FACT as KEYS
@@ -106,7 +106,7 @@ def build_workspace(
             contents.facts[KEYS] = RemoteCollection.new(keys, previous).to_fact()
         if synonyms:
             contents.facts[SYNONYMS] = synonyms
-        fields = AnalyzedTexts.of_columns(fields, Analyzer(spoken.name))
+        fields, passages = analyzed(fields, Analyzer(spoken.name), with_passages=keys is None)
         learned = [name for name in weights if name in LEARNED]
         if learned and (reason := too_small(fields)) is not None:
             weights = without_learned(weights)
@@ -114,7 +114,7 @@ def build_workspace(
             contents.facts[HEADS_LEFT_OUT] = f"{' and '.join(learned)} {role}: {reason}"
         lost = list(previous.get(NOT_TAKEN_OVER, ()))
         lost += _take_over_search(contents, previous, weights)
-        _add_text(contents, dataset.catalog, fields, pretrained, weights, progress)
+        _add_text(contents, dataset.catalog, fields, passages, pretrained, weights, progress)
         contents.facts["rows"] += [f"{NOT_TAKEN_OVER}: {reason}" for reason in lost]
         if dataset.interactions is not None and TUNED in previous:
             contents.facts[TUNED] = previous[TUNED]
@@ -219,6 +219,7 @@ def _add_text(
     contents: BuildContents,
     catalog: Catalog,
     fields: Sequence[AnalyzedTexts],
+    passages: SplitTexts | None,
     pretrained: Mapping[str, TextEncoder],
     prior: dict[str, float],
     progress: Progress,
@@ -226,13 +227,13 @@ def _add_text(
     """Add the lexical keys, the encoders and the keys of the dense heads, the weights of heads and
     columns, and the thresholds for queries without an answer.
 
-    fields: the text columns. pretrained: encoders by the names of their heads. prior: the weights
-    of heads before anything is learned.
+    fields: the text columns. passages: of long texts, None without any. pretrained: encoders by the
+    names of their heads. prior: the weights of heads before anything is learned.
     """
     analyzer = fields[0].runs.analyzer
     names = [name for name in prior if name in LEARNED]
     progress("reading texts", 0, len(names) + 1)
-    lexical = store_words(contents, catalog, fields)
+    lexical = store_words(contents, catalog, fields, passages)
     encoders: dict[str, TextEncoder] = {}
     epochs: dict[str, int | None] = {}
     for name in dense_heads(prior):
@@ -259,7 +260,7 @@ def _add_text(
         # Only the main head has tokens, for late interaction.
         has_tokens = name == main and main in SECOND_PASS
         keys[name] = store_head(
-            contents, name, encoder, fields, progress, weights, has_tokens, tuned_weights
+            contents, name, encoder, fields, progress, weights, has_tokens, tuned_weights, passages
         )
     if main in pretrained:
         DenseComponent(main).note_texts(contents)
