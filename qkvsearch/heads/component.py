@@ -8,7 +8,7 @@ exceptions, and the methods that know:
 |---|---|---|
 | `lexical`, `codes` | terms differ, and a weight depends on all items | `TermsComponent` |
 | `words` | a segment's numbers of words are those of its own spellings | `WordsComponent` |
-| `passages`, `passage_keys`, `passage_tokens` | an item has many rows | the components of `passages` |
+| `passages`, `passage_…` of a head | an item has several | `PassagesComponent` and the like |
 | remote keys, their sums | the keys are on a server, and in no array | `DenseComponent` |
 | `implicit.gram` | it is a sum over all items with interactions | `CollaborativeHead` |
 | `interactions` | renumbering the whole log would cost each question seconds | `StoredLog` |

@@ -99,9 +99,10 @@ def _unsplit(build: Snapshot, new_items: Addition) -> list[str]:
     n_long = Count(sum(bool(passages(text)) for texts in fields for text in texts))
     if not n_long:
         return []
+    texts = quantity(int(n_long), "long text")
     return [
-        f"{quantity(int(n_long), 'long text')} {n_long:is|are} searched whole: the workspace was built "
-        "without any, and so without passages; build it again from all files"
+        f"{texts} {n_long:is|are} searched whole: the workspace was built without any, and so without "
+        "passages; build it again from all files"
     ]
 
 

@@ -139,9 +139,10 @@ def _passage_lines(
     n_long = Count(sum(n_words(text) > LONG for texts in fields for text in texts))
     if not n_long:
         return []
+    texts = quantity(int(n_long), "long text")
     return [
-        f"{quantity(int(n_long), 'long text')} (of more than {LONG} words) {n_long:is|are} searched "
-        "whole, not in passages: the keys are on a server"
+        f"{texts} (of more than {LONG} words) {n_long:is|are} searched whole, not in passages: the "
+        "keys are on a server"
     ]
 
 
