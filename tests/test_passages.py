@@ -185,3 +185,23 @@ def test_damaged_passages_are_made_again(tmp_path):
         path.write_bytes(path.read_bytes()[:-4] + b"\1\2\3\4")
     qkv.repair(engine.workspace.path)
     assert answers(qkv.open(engine.workspace.path)) == before
+
+
+def test_a_transformer_reads_every_passage(tmp_path, tiny_bert, assert_adds_up):
+    items = ITEMS[ITEMS.id.isin(["e0", "e1", "s0"])]
+    engine = qkv.build(tmp_path / "w", items=items, encoder=str(tiny_bert))
+    keys = engine.models.unit_keys("transformer").of_passages
+    assert len(keys) == len(engine.models.units) - 1 > 10
+    # It reads twelve tokens, and a long text counts once however many of its passages are cut.
+    assert engine.info()["texts_cut"].startswith("2 of 6 texts")
+    hits = engine.search("who sold the ferry of Carrow")
+    assert hits[0].id == "e0"
+    for n, hit in enumerate(hits):
+        assert_adds_up([part.value for part in hits.explain(n, full=True)], hit.score)
+    before = [(hit.id, hit.score, hit.passage) for hit in hits]
+    engine.add(pd.DataFrame([row(2)]))
+    assert engine.info()["texts_cut"].startswith("2 of 8 texts")
+    engine.remove("e2")
+    engine.compact()
+    found = engine.search("who sold the ferry of Carrow")
+    assert [(hit.id, hit.score, hit.passage) for hit in found] == before

@@ -105,6 +105,10 @@ class Passages:
         pairs = np.stack([self.items, self.spans[:, 0]], axis=1)
         yield from map(tuple, np.unique(pairs, axis=0).tolist())
 
+    def of_passages(self, is_kept: np.ndarray) -> Passages:
+        """Return some of the passages. is_kept: bool (n,)."""
+        return Passages(self.items[is_kept], self.spans[is_kept], self.n_items)
+
     def of_items(self, is_kept: np.ndarray) -> Passages:
         """Return the passages of some items, which are numbered anew. is_kept: bool (n_items,)."""
         kept = is_kept[self.items]

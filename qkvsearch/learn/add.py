@@ -100,9 +100,10 @@ def _unsplit(build: Snapshot, new_items: Addition) -> list[str]:
     if not n_long:
         return []
     texts = quantity(int(n_long), "long text")
+    texts = quantity(int(n_long), "long text")
     return [
-        f"{texts} {n_long:is|are} searched whole: the workspace was built without any, and so without "
-        "passages; build it again from all files"
+        f"{texts} {n_long:is|are} searched whole: the workspace was built without any, and so "
+        "without passages; build it again from all files"
     ]
 
 

@@ -109,9 +109,8 @@ def store_head(
         if cut is not None and of_passages.cut is not None:
             # Long texts are read passage by passage.
             split = passages.split
-            n_cut = np.bincount(split.items, of_passages.cut, split.n_items)
-            cut = np.maximum(cut.astype(np.int64) - split.n_long(), 0) + n_cut.astype(np.int64)
-            cut = cut.astype(np.uint16)
+            of_long = split.of_passages(of_passages.cut > 0).n_long()
+            cut = (np.maximum(cut - split.n_long(), 0) + of_long).astype(np.uint16)
     DenseComponent(name).store(contents, encoder, keys, cut)
     if tuned_weights is not None:
         DenseComponent(name).store_tuned(contents, encoded.columns[1])
