@@ -245,7 +245,7 @@ class DenseComponent(IndexComponent[StoredHead]):
             if TUNED_CODES[0] in arrays:
                 for name, values in zip(TUNED_CODES, _quantized(tuned).values(), strict=True):
                     arrays[name][unread] = values
-        if "cut" in arrays:
+        if "cut" in arrays and made.cut is not None:
             arrays["cut"][unread] = made.cut
             if PassagesComponent().is_in(previous.snapshot):
                 # Long texts are read passage by passage.

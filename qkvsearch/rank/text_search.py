@@ -167,7 +167,11 @@ class TextSearch:
 
         # A user's taste is no answer: only the heads of the text tell whether there is one.
         of_text = {head.name: by_head.get(head.name) for head in text_heads}
-        is_answered = self._is_answered(query, of_text)
+        judged = of_text
+        if units is not None:
+            # The build calibrated the scores of all passages.
+            judged = {name: score_candidates(first_pass.scores.get(name)) for name in of_text}
+        is_answered = self._is_answered(query, judged)
         if not is_answered and not anyway:
             nothing = np.zeros(len(fused.scores), dtype=bool)
             return replace(fused, covered=nothing, notes=[NOTHING])
