@@ -47,7 +47,7 @@ class Passages:
 
     >>> split = Passages.of([["Kilns", "Mills"], ["They burned peat. " * 200, "Otters."]])
     >>> split.items.tolist(), split.spans[0].tolist(), split.n_items
-    ([0, 0, 0, 0, 0], [1, 0, 900], 2)
+    ([0, 0, 0, 0], [1, 0, 900], 2)
     >>> columns = split.fields([["Kilns", "Mills"], ["They burned peat. " * 200, "Otters."]])
     >>> [texts[1][:17] for texts in columns]
     ['Kilns', 'They burned peat.']
