@@ -227,9 +227,26 @@ def _notes(row: dict[str, Any]) -> list[str]:
     notes = []
     if row.get("cold"):
         notes.append("new: no interactions yet")
+    if row.get("passage"):
+        words = [word for found in row.get("matches", {}).values() for word in found]
+        shown = row.get("passages") or [row["passage"]]
+        notes += [_passage_text(passage, words) for passage in shown]
     if row.get("snippet"):
         notes.append(row["snippet"])
     return notes + _matches_in_other_columns(row)
+
+
+def _passage_text(passage: dict[str, Any], words: Sequence[str]) -> str:
+    """Return when a passage is said, and the part of it that has most of the words."""
+    from qkvsearch.rank.hit_passages import clock
+    from qkvsearch.rank.snippets import cut, densest
+    from qkvsearch.text.analysis import word_spans
+
+    text = " ".join(passage["text"].split())
+    text = cut(text, *densest(text, word_spans(words, text)))
+    if "start" not in passage:
+        return text
+    return f"{clock(passage['start'])}–{clock(passage['end'])}  {text}"
 
 
 def _with_lines(

@@ -69,6 +69,7 @@ Answer = tuple[str, list[dict[str, Any]], "Ranking"]
 )
 @question_option("facets", metavar="NAMES", default="")
 @question_option("snippet")
+@question_option("passages", metavar="N", default=0)
 @question_option("prefix")
 @question_option("anyway")
 @question_option("heads", metavar="NAMES")

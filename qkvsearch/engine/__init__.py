@@ -259,6 +259,7 @@ class Engine:
         prefix: bool = False,
         facets: str | Iterable[str] = (),
         snippet: bool = False,
+        passages: int = 0,
         explain: bool = False,
         anyway: bool = False,
     ) -> Ranking:
@@ -282,6 +283,8 @@ class Engine:
         prefix: the user is still typing the last word.
         facets: columns whose values are counted among all matching items.
         snippet: add to each hit the passage of its longest text that answers best.
+        passages: add to each hit of a long text its best passages, so many. Such a hit has the best
+            one as `passage` anyway.
         explain: add to each hit `matches`, the words of each column that the lexical head matches.
         anyway: also rank items for a query that the catalog does not answer, which otherwise has
             no hits.
@@ -304,6 +307,7 @@ class Engine:
             prefix=prefix,
             facets=check_names("facets", facets),
             snippet=snippet,
+            passages=passages,
             explain=explain,
             anyway=anyway,
         )

@@ -34,7 +34,7 @@ from qkvsearch.rank.ranking import own_key
 from qkvsearch.store import StoredCatalog
 from qkvsearch.tables.catalog_columns import StoredColumn
 from qkvsearch.tables.column_types import type_named
-from qkvsearch.tables.columns import NUMBERS, named, words_of
+from qkvsearch.tables.columns import NUMBERS, named, text_times, words_of
 from qkvsearch.tables.ids import Id, Ids, id_text
 from qkvsearch.where import Where
 
@@ -178,7 +178,7 @@ class ItemRows(RowsById):
         catalog = self.catalog
         ranked = []
         for index, column in enumerate(catalog.catalog_columns):
-            if column.stored in ("id", "title") or column.role in ("id", "title"):
+            if column.stored in ("id", "title") or column.role in ("id", "title", text_times.ROLE):
                 continue
             if type_named(column.type).is_text and _has_long_values(catalog, column):
                 continue

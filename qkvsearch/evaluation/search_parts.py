@@ -89,6 +89,8 @@ class Parts:
             return None
         if RemoteCollection.of(models.snapshot.facts) is not None:
             return "the keys are on a server"
+        if models.units is not None:
+            return "long texts are searched in passages"
         try:
             widths = [models.encoder(head).n_components for head in models.dense_heads]
         except QkvError as error:

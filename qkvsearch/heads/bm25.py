@@ -291,6 +291,17 @@ class TermKeys(ABC):
         return TermMatches(postings, items, np.float32(idf) * best[items])
 
 
+class ListedKeys(TermKeys):
+    """Keys with a list of all terms."""
+
+    vocabulary: Vocabulary
+
+    @property
+    @abstractmethod
+    def n_entries(self) -> int:
+        """How many pairs of a term and an item there are."""
+
+
 @dataclass(frozen=True)
 class TermCounts:
     """How often items have terms, by term.
@@ -383,7 +394,7 @@ class TermCounts:
 
 
 @dataclass(frozen=True)
-class LexicalKeys(TermKeys):
+class LexicalKeys(ListedKeys):
     """The weights of all pairs, by term, so that a query reads only its own terms.
 
     indptr: int64 (n_terms + 1,). indices: int32, items in ascending order within a term. weights:
@@ -396,6 +407,11 @@ class LexicalKeys(TermKeys):
     weights: np.ndarray
     n_items: int
     rarity: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def n_entries(self) -> int:
+        """How many pairs of a term and an item there are."""
+        return len(self.indices)
 
     @classmethod
     def from_counts(

@@ -8,6 +8,7 @@ exceptions, and the methods that know:
 |---|---|---|
 | `lexical`, `codes` | terms differ, and a weight depends on all items | `TermsComponent` |
 | `words` | a segment's numbers of words are those of its own spellings | `WordsComponent` |
+| `passages`, `passage_…` of a head | an item has several | `PassagesComponent` and the like |
 | remote keys, their sums | the keys are on a server, and in no array | `DenseComponent` |
 | `implicit.gram` | it is a sum over all items with interactions | `CollaborativeHead` |
 | `interactions` | renumbering the whole log would cost each question seconds | `StoredLog` |
@@ -26,6 +27,7 @@ import numpy as np
 from qkvsearch._utils.caching import cached_property
 from qkvsearch._utils.callbacks import Progress
 from qkvsearch.heads.search_settings import SearchSettings
+from qkvsearch.heads.word_index import WordIndex
 from qkvsearch.store import BuildContents, Snapshot
 from qkvsearch.store.stored_arrays import StoredArrays
 from qkvsearch.text.analysis import Analyzer
@@ -73,6 +75,10 @@ class BuildModels(Protocol):
     @property
     def main_head(self) -> str:
         """The dense head that represents meaning where only one head can be used."""
+
+    @property
+    def words(self) -> WordIndex:
+        """The items' words in order."""
 
     @property
     def has_tokens(self) -> bool:

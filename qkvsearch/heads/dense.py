@@ -14,6 +14,7 @@ from qkvsearch.errors import Count, DamagedError, QkvError, WorkspaceError, quan
 from qkvsearch.heads.component import Addition, BuildModels, IndexComponent, main_head
 from qkvsearch.heads.dense_keys import DenseKeys, ItemKeys
 from qkvsearch.heads.late_interaction import LONGEST_ITEM
+from qkvsearch.heads.passages import Passages, PassagesComponent
 from qkvsearch.heads.remote_keys import DRAWN, RemoteKeys, Rows
 from qkvsearch.store import BuildContents, Snapshot
 from qkvsearch.store.array_spec import ArraySpec
@@ -244,8 +245,12 @@ class DenseComponent(IndexComponent[StoredHead]):
             if TUNED_CODES[0] in arrays:
                 for name, values in zip(TUNED_CODES, _quantized(tuned).values(), strict=True):
                     arrays[name][unread] = values
-        if "cut" in arrays:
+        if "cut" in arrays and made.cut is not None:
             arrays["cut"][unread] = made.cut
+            if PassagesComponent().is_in(previous.snapshot):
+                # Long texts are read passage by passage.
+                n_long = Passages.of(addition.new_fields).n_long()
+                arrays["cut"][unread] = np.maximum(made.cut.astype(np.int64) - n_long, 0)
         return arrays
 
     def extend(self, contents: BuildContents, addition: Addition, progress: Progress) -> None:

@@ -35,10 +35,13 @@ class DenseTextHead(TextHead):
 
     def scores(self, asked: Asked) -> Scores | ApproximateQuery | None:
         """Return the query · each key; None where the encoder knows no word."""
-        keys = asked.models.search_keys(self.name)
         vectors = asked.vectors.of_head(self.name)
-        pieces_of = partial(asked.item_texts.search_pieces, self.name)
         is_relative = self.name in asked.models.answerability.relative
+        if asked.units is not None:
+            of_unit = partial(asked.item_texts.unit_pieces, self.name)
+            return asked.models.unit_keys(self.name).head(self.name, vectors, of_unit, is_relative)
+        keys = asked.models.search_keys(self.name)
+        pieces_of = partial(asked.item_texts.search_pieces, self.name)
         return keys.head(self.name, vectors, pieces_of, is_relative)
 
 

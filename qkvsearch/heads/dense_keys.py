@@ -31,6 +31,11 @@ class ItemKeys(ABC, Generic[S]):
 
     vectors: Any
 
+    @property
+    def dtype(self) -> Any:
+        """The dtype of the keys."""
+        return self.vectors.dtype
+
     def head(
         self,
         name: str,
@@ -47,7 +52,7 @@ class ItemKeys(ABC, Generic[S]):
         if not len(query):
             return None
         pieces = pieces_of or (lambda row: LabelledVectors([None], self.vectors[[row]]))
-        vector = query.total.astype(self.vectors.dtype)
+        vector = query.total.astype(self.dtype)
         mean_key = self.mean_key if is_relative else None
         return self.scored(name, vector, product_parts(name, query, pieces, mean_key))
 

@@ -34,6 +34,22 @@ class ItemTexts:
         searched = [columns.stored_as(name) for name in self.columns]
         return [text_read(row[column.stored], column.type, column.unit) for column in searched]
 
+    def of_unit(self, unit: int) -> list[str]:
+        """Return the searched text of an item or passage, column by column."""
+        units = self.models.units
+        assert units is not None
+        return units.texts(unit, self.of(int(units.item_of[unit])))
+
+    def unit_pieces(self, head: str, unit: int) -> LabelledVectors:
+        """Return the labelled vectors whose sum is the key of an item or passage."""
+        units = self.models.units
+        assert units is not None
+        if unit < units.n_short:
+            return self.search_pieces(head, int(units.item_of[unit]))
+        key = self.models.unit_keys(head).of_passages[unit - units.n_short]
+        weights = self.models.column_weights(head)
+        return self._adding_up(head, self.of_unit(unit), weights, key)
+
     def pieces(self, head: str, position: int) -> LabelledVectors:
         """Return the labelled vectors whose sum is the item's key in a dense head."""
         weights = self.models.column_weights(head)
@@ -49,14 +65,19 @@ class ItemTexts:
     def _pieces(
         self, head: str, position: int, weights: Weights, keys: ItemKeys[Any]
     ) -> LabelledVectors:
+        key = keys.vectors[np.array([position])][0]
+        return self._adding_up(head, self.of(position) or [""], weights, key)
+
+    def _adding_up(
+        self, head: str, texts: list[str], weights: Weights, key: np.ndarray
+    ) -> LabelledVectors:
         encoder = self.models.encoder(head)
-        pieces = item_pieces(encoder, self.of(position) or [""], weights)
+        pieces = item_pieces(encoder, texts, weights)
         if encoder.table is not None:
             return pieces
         from qkvsearch.text.pretrained.onnx_layers import MIN_COSINE
 
         # A transformer's stored key may come from the other runtime, which rounds differently. Any
         # larger difference is an error, and should show in the sum.
-        key = keys.vectors[np.array([position])][0]
         is_rounded = float(pieces.total @ key) >= MIN_COSINE
         return pieces.adding_up_to(key) if is_rounded else pieces

@@ -7,6 +7,7 @@ word of the item. Here it attends to all words of the item; a temperature near 0
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import cache
 from mmap import mmap
@@ -34,6 +35,8 @@ NOT_COMPARED = "as the lowest of those compared"
 DEPTH = 30
 # The tokens that are stored of an item's text.
 LONGEST_ITEM = 128
+# The tokens that are stored of a passage of a long text: of nearly all of them.
+LONGEST_PASSAGE = 256
 # Scores of equal keys may differ in the last bit; they are rounded, so that ids decide.
 DECIMALS = 6
 # A smaller deviation counts as this: otherwise tiny differences, standardized, would outweigh the
@@ -88,6 +91,15 @@ class TokenKeys:
             tokens[in_piece] = piece[slots[in_piece] - start]
             start += len(piece)
         return tokens
+
+    def renumbered(self, rows: np.ndarray) -> TokenKeys:
+        """Return keys whose item i is item `rows[i]` of these, int64 (n,)."""
+        if self.table is not None:
+            # Both share the vectors that are computed.
+            _ = self._units
+        keys = copy(self)
+        object.__setattr__(keys, "rows", self._rows(rows))
+        return keys
 
     def similarities(self, query: np.ndarray, positions: np.ndarray) -> tuple[np.ndarray, Any]:
         """Return the cosines (L, m) of unit vectors `query` (L, d) with the m tokens of these

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from qkvsearch.heads.bm25 import TermKeys
 from qkvsearch.heads.search_head import Asked, TextHead, by_language
 from qkvsearch.heads.word_pairs import word_pairs
 from qkvsearch.scores.fusion import Scores, summed
@@ -17,12 +18,20 @@ class LexicalHead(TextHead):
 
     def scores(self, asked: Asked) -> Scores | None:
         """Return the sum of words, pairs of words, and codes; None where no item has any."""
-        query, models = asked.query, asked.models
-        words = models.lexical_keys.head(query.terms)
+        query, models, units = asked.query, asked.models, asked.units
+        keys: TermKeys = models.lexical_keys
+        index, mask, largest = models.words, asked.mask, query.words.largest
+        if units is not None:
+            keys, index = units.terms, units.words
+            mask = None if mask is None else mask[units.item_of]
+            largest = {term: keys.largest(term) for term in largest}
+        words = keys.head(query.terms)
         pairs = None
         if words is not None:
-            pairs = word_pairs(query.tokens, query.words.largest, words, models.words, asked.mask)
+            pairs = word_pairs(query.tokens, largest, words, index, mask)
         codes = query.codes.head(asked.catalog)
+        if codes is not None and units is not None:
+            codes = units.expanded(codes)
         known = [scores for scores in (words, pairs, codes) if scores is not None]
         return summed(known) if known else None
 

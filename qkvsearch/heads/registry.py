@@ -12,6 +12,8 @@ from typing import Any
 from qkvsearch._utils.callbacks import Progress
 from qkvsearch.heads.component import IndexComponent, LearnedComponent, main_head
 from qkvsearch.heads.dense import DenseComponent
+from qkvsearch.heads.passage_tokens import PassageTokensComponent
+from qkvsearch.heads.passages import PassageKeysComponent, PassagesComponent
 from qkvsearch.heads.stored_log import LogComponent
 from qkvsearch.heads.stored_next_item import NextItemComponent
 from qkvsearch.heads.stored_preferences import PreferencesComponent
@@ -31,13 +33,16 @@ FROM_INTERACTIONS: tuple[LearnedComponent[Any], ...] = (
 
 def components_of(snapshot: Snapshot) -> list[IndexComponent[Any]]:
     """Return all components that a build can have, in the order in which they are stored."""
-    heads = map(DenseComponent, dense_heads(snapshot.facts["head_weights"]))
+    names = dense_heads(snapshot.facts["head_weights"])
     return [
         LexicalComponent(),
         CodesComponent(),
         WordsComponent(),
-        *heads,
+        PassagesComponent(),
+        *map(DenseComponent, names),
+        *map(PassageKeysComponent, names),
         TokensComponent(main_head(snapshot.facts)),
+        PassageTokensComponent(main_head(snapshot.facts)),
         *FROM_INTERACTIONS,
         NextItemComponent(),
     ]

@@ -18,6 +18,7 @@ import numpy as np
 
 from qkvsearch.heads.item_texts import ItemTexts
 from qkvsearch.heads.lookup import Lookup
+from qkvsearch.heads.passages import Units
 from qkvsearch.heads.query_vectors import QueryVectors
 from qkvsearch.heads.stored_models import StoredModels
 from qkvsearch.scores.approximate import ApproximateQuery
@@ -41,6 +42,8 @@ class Asked:
     item_texts: ItemTexts
     # bool (n_items,), the items that may be hits; None for all.
     mask: np.ndarray | None = None
+    # The items and passages to be scored in place of items; None for items.
+    units: Units | None = None
 
 
 def by_language(**titles: str) -> Mapping[str, str]:
@@ -98,4 +101,6 @@ class TextHead(SearchHead, ABC):
 
     @abstractmethod
     def scores(self, asked: Asked) -> Scores | ApproximateQuery | None:
-        """Return the scores of all items; None where it knows nothing of the query."""
+        """Return the scores of all items, or of all `asked.units`; None where it knows nothing of
+        the query.
+        """

@@ -16,6 +16,9 @@ from qkvsearch.heads.component import COLUMN_WEIGHTS, LANGUAGE, MISFIT, IndexCom
 from qkvsearch.heads.dense import DenseComponent
 from qkvsearch.heads.dense_keys import ItemKeys
 from qkvsearch.heads.late_interaction import TokenKeys
+from qkvsearch.heads.passage_keys import UnitKeys
+from qkvsearch.heads.passage_tokens import PassageTokensComponent
+from qkvsearch.heads.passages import PassageKeysComponent, PassagesComponent, Units
 from qkvsearch.heads.remote_keys import RemoteKeys
 from qkvsearch.heads.search_settings import SearchSettings
 from qkvsearch.heads.tokens import TokensComponent
@@ -68,6 +71,7 @@ class StoredModels:
         self._loaded: dict[IndexComponent[Any], Any] = {}
         # Keys of dense heads in place of stored ones.
         self._keys_in_search: Mapping[str, ItemKeys[Any]] = {}
+        self._unit_keys: dict[str, UnitKeys] = {}
 
     def _check_facts(self) -> None:
         try:
@@ -142,6 +146,7 @@ class StoredModels:
         vars(models).pop("families", None)
         models.search_settings = settings
         models._keys_in_search = keys or {}
+        models._unit_keys = {}
         return models
 
     @cached_property
@@ -197,6 +202,19 @@ class StoredModels:
         """The items' words in order."""
         return self.load(WordsComponent())
 
+    @cached_property
+    def units(self) -> Units | None:
+        """The items and passages that are searched; None where no text is long."""
+        return self.find(PassagesComponent())
+
+    def unit_keys(self, head: str) -> UnitKeys:
+        """Return the keys of items and passages in a dense head. Only where there are `units`."""
+        assert self.units is not None
+        if head not in self._unit_keys:
+            of_passages = self.load(PassageKeysComponent(head))
+            self._unit_keys[head] = UnitKeys(self.search_keys(head), of_passages, self.units)
+        return self._unit_keys[head]
+
     def encoder(self, head: str) -> TextEncoder:
         """Return the encoder of a dense head. Raises as `StoredHead.encoder` does."""
         return self.load(DenseComponent(head)).encoder
@@ -233,6 +251,11 @@ class StoredModels:
     def token_keys(self) -> TokenKeys:
         """The items' tokens. Only where `has_tokens`."""
         return self.load(TokensComponent(self.main_head))
+
+    @cached_property
+    def unit_token_keys(self) -> TokenKeys:
+        """The tokens of items and passages. Only where `has_tokens` and there are `units`."""
+        return self.load(PassageTokensComponent(self.main_head))
 
     # --- recommendations ---
 

@@ -42,20 +42,29 @@ class TokenHead(SearchHead):
         """Return the first pass with the second pass added. weights: of the first pass's heads."""
         models = asked.models
         main_weight = models.search_weights[models.main_head] or weights.get(models.main_head, 0.0)
-        return rerank(first, self._query(asked), models.second_pass * main_weight, asked.mask)
+        best = None if first.best is None else first.best.of_items
+        return rerank(first, self._query(asked, best), models.second_pass * main_weight, asked.mask)
 
-    def _query(self, asked: Asked) -> LateInteraction | None:
-        """Return the query's words, to attend over those of items; None where there are none."""
+    def _query(self, asked: Asked, best: np.ndarray | None) -> LateInteraction | None:
+        """Return the query's words, to attend over those of items; None where there are none.
+
+        best: the number of each item's best passage, int64 (n_items,), whose words are attended
+        over; None where there are no passages.
+        """
         models = asked.models
         encoder = models.encoder(models.main_head)
+        keys = models.token_keys if best is None else models.unit_token_keys.renumbered(best)
 
         def labels_of(position: int) -> Sequence[str]:
-            return token_labels(encoder, asked.item_texts.of(position))
+            texts = asked.item_texts
+            if best is not None:
+                return token_labels(encoder, texts.of_unit(int(best[position])))
+            return token_labels(encoder, texts.of(position))
 
         labels = asked.vectors.token_labels()
         late = late_interaction(
             asked.vectors.encoded.tokens,
-            models.token_keys,
+            keys,
             models.lexical_keys,
             labels_of,
             boosts=np.array([label.boost for label in labels]),

@@ -56,19 +56,25 @@ class TokensComponent(IndexComponent[TokenKeys]):
 
     def _arrays_of(self, tokens: Iterable[np.ndarray]) -> dict[str, np.ndarray]:
         """Return the arrays of items with these tokens."""
-        starts, entries = [0], None
-        for of_item in tokens:
-            if entries is None:
-                entries = GrowingArray(of_item.dtype)
-            entries.append(of_item.ravel())
-            starts.append(starts[-1] + len(of_item))
-        assert entries is not None
-        stored = entries.whole().reshape(-1, *of_item.shape[1:])
+        starts, stored = joined_tokens(tokens)
         kind = "token_rows" if stored.ndim == 1 else "token_vectors"
-        return {"token_indptr": np.array(starts, dtype=np.int64), kind: stored}
+        return {"token_indptr": starts, kind: stored}
 
     def _keys(self, snapshot: Snapshot, table: np.ndarray | None = None) -> TokenKeys:
         (kind,) = (name for name in self.names_in(snapshot) if name != "token_indptr")
         sizes = {} if table is None else {"table": len(table)}
         lists = self.item_lists(snapshot, "token_indptr", kind, **sizes)
         return TokenKeys(lists.starts, lists.entries, table, lists.added, lists.rows)
+
+
+def joined_tokens(tokens: Iterable[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Return where the tokens of each item begin, and all tokens, which may be on disk."""
+    starts, entries = [0], None
+    for of_item in tokens:
+        if entries is None:
+            entries = GrowingArray(of_item.dtype)
+        entries.append(of_item.ravel())
+        starts.append(starts[-1] + len(of_item))
+    assert entries is not None
+    stored = entries.whole().reshape(-1, *of_item.shape[1:])
+    return np.array(starts, dtype=np.int64), stored

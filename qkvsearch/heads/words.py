@@ -68,15 +68,17 @@ class TermsComponent(IndexComponent[TermKeys]):
             arrays = self.base_arrays(snapshot, *TERM_ARRAYS)
             vocabulary = Vocabulary(arrays.pop("terms"))
             return LexicalKeys(vocabulary, n_items=n_items, rarity=rarity, **arrays)
-        (base, item_rows), *others = self._counts(snapshot)
+        (base, item_rows), *others = self.counts_by_segment(snapshot)
         added = TermCounts.joined([counts.renumbered(item_rows) for counts, item_rows in others])
         return CountedKeys(base, item_rows, added, self.norms(snapshot), n_items, rarity)
 
     def joined(self, snapshot: Snapshot) -> dict[str, np.ndarray]:
-        pieces = [counts.renumbered(item_rows) for counts, item_rows in self._counts(snapshot)]
+        pieces = [
+            counts.renumbered(item_rows) for counts, item_rows in self.counts_by_segment(snapshot)
+        ]
         return self.base_of(TermCounts.joined(pieces), snapshot.facts["n_items"])
 
-    def _counts(self, snapshot: Snapshot) -> Iterator[tuple[TermCounts, np.ndarray]]:
+    def counts_by_segment(self, snapshot: Snapshot) -> Iterator[tuple[TermCounts, np.ndarray]]:
         """Yield the counts of each segment, and the item row of each of its rows."""
         for arrays, item_rows in self.pieces(snapshot, *self.count_arrays):
             yield self.counts_of(arrays), item_rows
@@ -125,7 +127,7 @@ class LexicalComponent(TermsComponent):
     def base_of(self, counts: TermCounts, n_items: int) -> dict[str, np.ndarray]:
         lengths = counts.lengths(n_items)
         keys = LexicalKeys.weighed(counts, length_norms(lengths))
-        return {**_postings(keys), "counts": _narrow(counts.counts), "lengths": lengths}
+        return {**_postings(keys), "counts": narrow(counts.counts), "lengths": lengths}
 
     def new_rows(self, addition: Addition, progress: Progress) -> dict[str, np.ndarray]:
         analyzer = addition.previous.analyzer
@@ -135,7 +137,7 @@ class LexicalComponent(TermsComponent):
             "terms": counts.vocabulary.terms,
             "indptr": counts.indptr,
             "indices": counts.items,
-            "counts": _narrow(counts.counts),
+            "counts": narrow(counts.counts),
             "lengths": counts.lengths(len(texts)),
         }
 
@@ -147,11 +149,14 @@ class LexicalComponent(TermsComponent):
         return length_norms(self.read(snapshot, "lengths")["lengths"])
 
     def rarity(self, snapshot: Snapshot) -> Mapping[str, float]:
-        common, rarity = self.read(snapshot, "common", "rarity").values()
+        return self.rarity_of(**self.read(snapshot, "common", "rarity"))
+
+    def rarity_of(self, common: np.ndarray, rarity: np.ndarray) -> dict[str, float]:
+        """Return `TermKeys.rarity` by the two arrays that have it."""
         return dict(zip(map(bytes.decode, common.tolist()), rarity.tolist(), strict=True))
 
 
-def _narrow(counts: np.ndarray) -> np.ndarray:
+def narrow(counts: np.ndarray) -> np.ndarray:
     """Return whole numbers in the smallest dtype that fits."""
     return counts.astype(np.min_scalar_type(int(counts.max(initial=0))))
 
@@ -223,7 +228,7 @@ class WordsComponent(IndexComponent[WordIndex]):
 
     def joined(self, snapshot: Snapshot) -> dict[str, np.ndarray]:
         sequences = list(self._sequences_of(snapshot))
-        return self._arrays_of(_joined(sequences, snapshot.facts["n_items"]))
+        return self._arrays_of(joined_sequences(sequences, snapshot.facts["n_items"]))
 
     def _arrays_of(self, sequences: WordSequences) -> dict[str, Any]:
         return {name: getattr(sequences, name) for name in self.arrays}
@@ -233,7 +238,9 @@ class WordsComponent(IndexComponent[WordIndex]):
             yield WordSequences(**arrays), item_rows
 
 
-def _joined(pieces: Sequence[tuple[WordSequences, np.ndarray]], n_items: int) -> WordSequences:
+def joined_sequences(
+    pieces: Sequence[tuple[WordSequences, np.ndarray]], n_items: int
+) -> WordSequences:
     """Join sequences in the order of the item rows, without spellings that no item has."""
     texts: list[np.ndarray] = [np.zeros(0, np.int64)] * n_items
     spelled = np.concatenate([words.spellings for words, _ in pieces])

@@ -13,7 +13,9 @@ import numpy as np
 from qkvsearch._utils.callbacks import Progress, silent
 from qkvsearch._utils.limits import ROWS
 from qkvsearch.attention import exclusion_mask
-from qkvsearch.errors import QkvError, quantity
+from qkvsearch.errors import Count, QkvError, quantity
+from qkvsearch.heads.component import Addition
+from qkvsearch.heads.passages import PassagesComponent
 from qkvsearch.heads.registry import each_component
 from qkvsearch.heads.stored_log import LogComponent
 from qkvsearch.learn.merge import merge_if_many
@@ -22,6 +24,7 @@ from qkvsearch.store import BuildContents, Snapshot, Workspace
 from qkvsearch.tables.column_types import text_read
 from qkvsearch.tables.columns import Columns, check_column
 from qkvsearch.tables.ids import Id
+from qkvsearch.text.passages import passages
 from qkvsearch.text.pretrained.encoding_cache import forget_texts
 from qkvsearch.where import Where
 
@@ -74,7 +77,7 @@ def add_items(
         report.conclude(columns.strict)
         n_added = int((new_items.positions < 0).sum())
         n_items = build.facts["n_items"] + n_added
-        notes = [str(report), *report.warning_lines()]
+        notes = [str(report), *report.warning_lines(), *_unsplit(build, new_items)]
         revision = Revision(n_added, len(new_items.positions) - n_added, 0, 0, n_items, notes)
         facts = _facts(build, revision)
         facts["columns"] = [column.to_record() for column in new_items.catalog.columns]
@@ -86,6 +89,22 @@ def add_items(
         revision = _published(workspace, contents, "add", revision, progress)
         forgotten = forget_texts(texts - set(chain(*new_items.new_fields)))
         return replace(revision, notes=[*revision.notes, *forgotten])
+
+
+def _unsplit(build: Snapshot, new_items: Addition) -> list[str]:
+    """Return a note on new long texts, where the build has no passages."""
+    if PassagesComponent().is_in(build):
+        return []
+    fields = new_items.catalog.fields()
+    n_long = Count(sum(bool(passages(text)) for texts in fields for text in texts))
+    if not n_long:
+        return []
+    texts = quantity(int(n_long), "long text")
+    texts = quantity(int(n_long), "long text")
+    return [
+        f"{texts} {n_long:is|are} searched whole: the workspace was built without any, and so "
+        "without passages; build it again from all files"
+    ]
 
 
 def remove_items(

@@ -14,7 +14,7 @@ import numpy as np
 from qkvsearch._utils.callbacks import Progress, silent
 from qkvsearch._utils.files import real_path
 from qkvsearch._utils.version import __version__
-from qkvsearch.errors import QkvError
+from qkvsearch.errors import Count, QkvError, quantity
 from qkvsearch.heads.answerability import FACT as ANSWERABILITY
 from qkvsearch.heads.component import BETTER_ENCODER, HEADS_LEFT_OUT, LANGUAGE, LANGUAGES, TUNED
 from qkvsearch.heads.dense import DenseComponent
@@ -30,7 +30,7 @@ from qkvsearch.learn.head_weights import (
     without_learned,
 )
 from qkvsearch.learn.spark_build import learn_from_spark, spark_log
-from qkvsearch.learn.texts import store_head, store_words
+from qkvsearch.learn.texts import SplitTexts, analyzed, store_head, store_words
 from qkvsearch.learn.tuned_search import taken_over
 from qkvsearch.store import BuildContents, CatalogRows, Workspace
 from qkvsearch.store.remote_collections import FACT as KEYS
@@ -61,6 +61,7 @@ from qkvsearch.text.encoders import (
 )
 from qkvsearch.text.languages import NONE, Language, iso_code, languages_in
 from qkvsearch.text.languages import chosen as chosen_language
+from qkvsearch.text.passages import LONG, n_words
 
 
 def build_workspace(
@@ -106,15 +107,16 @@ def build_workspace(
             contents.facts[KEYS] = RemoteCollection.new(keys, previous).to_fact()
         if synonyms:
             contents.facts[SYNONYMS] = synonyms
-        fields = AnalyzedTexts.of_columns(fields, Analyzer(spoken.name))
+        fields, passages = analyzed(fields, Analyzer(spoken.name), with_passages=keys is None)
         learned = [name for name in weights if name in LEARNED]
         if learned and (reason := too_small(fields)) is not None:
             weights = without_learned(weights)
             role = "only order what words leave equal" if not pretrained else "take no part"
             contents.facts[HEADS_LEFT_OUT] = f"{' and '.join(learned)} {role}: {reason}"
         lost = list(previous.get(NOT_TAKEN_OVER, ()))
-        lost += _take_over_search(contents, previous, weights)
-        _add_text(contents, dataset.catalog, fields, pretrained, weights, progress)
+        lost += _take_over_search(contents, previous, weights, passages is not None)
+        _add_text(contents, dataset.catalog, fields, passages, pretrained, weights, progress)
+        contents.facts["rows"] += _passage_lines(passages, fields, keys)
         contents.facts["rows"] += [f"{NOT_TAKEN_OVER}: {reason}" for reason in lost]
         if dataset.interactions is not None and TUNED in previous:
             contents.facts[TUNED] = previous[TUNED]
@@ -124,8 +126,32 @@ def build_workspace(
         progress("saving", 1, 1)
 
 
+def _passage_lines(
+    passages: SplitTexts | None, fields: Sequence[AnalyzedTexts], keys: str | None
+) -> list[str]:
+    """Return the line of the report about long texts, none where there are none."""
+    if passages is not None:
+        n_texts = quantity(int(passages.split.n_long().sum()), "long text")
+        n_passages = quantity(len(passages.split), "passage")
+        return [f"{n_texts} (of more than {LONG} words): searched in {n_passages}"]
+    if keys is None:
+        return []
+    n_long = Count(sum(n_words(text) > LONG for texts in fields for text in texts))
+    if not n_long:
+        return []
+    texts = quantity(int(n_long), "long text")
+    texts = quantity(int(n_long), "long text")
+    return [
+        f"{texts} (of more than {LONG} words) {n_long:is|are} searched whole, not in passages: "
+        "the keys are on a server"
+    ]
+
+
 def _take_over_search(
-    contents: BuildContents, previous: Mapping[str, Any], heads: Iterable[str]
+    contents: BuildContents,
+    previous: Mapping[str, Any],
+    heads: Iterable[str],
+    has_passages: bool,
 ) -> list[str]:
     """Take over the settings of searches from the facts of the previous build. Return what is not
     taken over, and why.
@@ -138,6 +164,9 @@ def _take_over_search(
     if settings.columns is not None and KEYS in contents.facts:
         settings = replace(settings, columns=None)
         lost.append("the weights of columns that tune search found, as the keys are on a server")
+    if settings.columns is not None and has_passages:
+        settings = replace(settings, columns=None)
+        lost.append("the weights of columns that tune search found, as texts have passages")
     if settings.to_dict():
         contents.facts[TUNED_SEARCH] = {**found, "settings": settings.to_dict()}
     return lost
@@ -220,6 +249,7 @@ def _add_text(
     contents: BuildContents,
     catalog: Catalog,
     fields: Sequence[AnalyzedTexts],
+    passages: SplitTexts | None,
     pretrained: Mapping[str, TextEncoder],
     prior: dict[str, float],
     progress: Progress,
@@ -227,13 +257,13 @@ def _add_text(
     """Add the lexical keys, the encoders and the keys of the dense heads, the weights of heads and
     columns, and the thresholds for queries without an answer.
 
-    fields: the text columns. pretrained: encoders by the names of their heads. prior: the weights
-    of heads before anything is learned.
+    fields: the text columns. passages: of long texts, None without any. pretrained: encoders by the
+    names of their heads. prior: the weights of heads before anything is learned.
     """
     analyzer = fields[0].runs.analyzer
     names = [name for name in prior if name in LEARNED]
     progress("reading texts", 0, len(names) + 1)
-    lexical = store_words(contents, catalog, fields)
+    lexical = store_words(contents, catalog, fields, passages)
     encoders: dict[str, TextEncoder] = {}
     epochs: dict[str, int | None] = {}
     for name in dense_heads(prior):
@@ -260,7 +290,7 @@ def _add_text(
         # Only the main head has tokens, for late interaction.
         has_tokens = name == main and main in SECOND_PASS
         keys[name] = store_head(
-            contents, name, encoder, fields, progress, weights, has_tokens, tuned_weights
+            contents, name, encoder, fields, progress, weights, has_tokens, tuned_weights, passages
         )
     if main in pretrained:
         DenseComponent(main).note_texts(contents)

@@ -26,7 +26,7 @@ from qkvsearch.heads.answerability import (
     Evidence,
     WordStatistics,
 )
-from qkvsearch.heads.bm25 import LexicalKeys, TermKeys
+from qkvsearch.heads.bm25 import ListedKeys, TermKeys
 from qkvsearch.imports import leaving_no_trace
 from qkvsearch.learn.training_queries import AnsweredQueries, lexical_scores
 from qkvsearch.text.analysis import IS_UNSPACED, Analyzer, is_unit
@@ -56,7 +56,7 @@ BestScores = Callable[[Sequence[str]], Mapping[str, BestScore]]
 
 
 def best_scores(
-    lexical: LexicalKeys,
+    lexical: ListedKeys,
     encoders: Mapping[str, TextEncoder],
     keys: Mapping[str, np.ndarray],
     analyzer: Analyzer,

@@ -13,13 +13,14 @@ from qkvsearch._utils.callbacks import Progress, silent
 from qkvsearch.errors import DamagedError, QkvError, WorkspaceError, quantity
 from qkvsearch.heads.component import IndexComponent
 from qkvsearch.heads.dense import ENCODER, DenseComponent, damaged_keys
+from qkvsearch.heads.passages import PassagesComponent
 from qkvsearch.heads.registry import FROM_INTERACTIONS, components_of
 from qkvsearch.heads.stored_log import LogComponent
 from qkvsearch.heads.stored_models import StoredModels
 from qkvsearch.heads.stored_next_item import NextItemComponent
 from qkvsearch.heads.stored_preferences import PreferencesComponent
 from qkvsearch.learn.merge import merged_contents
-from qkvsearch.learn.texts import store_head, store_words
+from qkvsearch.learn.texts import analyzed, store_head, store_words
 from qkvsearch.learn.tuned_search import stored_items
 from qkvsearch.models.cold_start import fit_text_map
 from qkvsearch.store import BuildContents, BuildEntry, Snapshot, Workspace
@@ -30,7 +31,7 @@ from qkvsearch.store.segments import BUILD_NAME, BUILDS_FOLDER, MANIFEST
 from qkvsearch.text.analyzed import AnalyzedTexts
 from qkvsearch.text.encoders import LEARNED, TextEncoder, fitted_encoder
 
-FROM_TEXTS = ("lexical", "codes", "words")
+FROM_TEXTS = ("lexical", "codes", "words", "passages")
 
 
 @dataclass(frozen=True)
@@ -159,10 +160,11 @@ def _derive_texts(
     """Derive what is made of texts: the words and codes together, and each dense head."""
     groups = {component.group for component in broken if component not in FROM_INTERACTIONS}
     catalog = stored_items(models.snapshot)
-    fields = AnalyzedTexts.of_columns(catalog.fields(), models.analyzer)
+    has_passages = PassagesComponent().is_in(models.snapshot)
+    fields, passages = analyzed(catalog.fields(), models.analyzer, has_passages)
     main = models.main_head
     if groups & set(FROM_TEXTS):
-        store_words(contents, catalog, fields)
+        store_words(contents, catalog, fields, passages)
         done.rebuilt.append("words and codes, from the texts")
     for name in models.dense_heads:
         if name not in groups:
@@ -171,7 +173,7 @@ def _derive_texts(
         weights = models.column_weights(name)
         has_tokens = name == main and models.has_tokens
         tuned = models.tuned_column_weights
-        store_head(contents, name, encoder, fields, progress, weights, has_tokens, tuned)
+        store_head(contents, name, encoder, fields, progress, weights, has_tokens, tuned, passages)
         tokens = " and its tokens" if has_tokens else ""
         done.rebuilt.append(f"{name}{tokens}, from the texts{source}")
         if name == main and encoder.is_pretrained:

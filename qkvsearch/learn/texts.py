@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from qkvsearch._utils.callbacks import Progress
-from qkvsearch.heads.bm25 import LexicalKeys
+from qkvsearch.heads.bm25 import LexicalKeys, ListedKeys
 from qkvsearch.heads.component import COLUMN_WEIGHTS
 from qkvsearch.heads.dense import DenseComponent
-from qkvsearch.heads.late_interaction import LONGEST_ITEM
+from qkvsearch.heads.late_interaction import LONGEST_ITEM, LONGEST_PASSAGE
+from qkvsearch.heads.passage_encoding import encoded_passages
+from qkvsearch.heads.passage_tokens import PassageTokensComponent
+from qkvsearch.heads.passages import PassageKeysComponent, Passages, PassagesComponent
 from qkvsearch.heads.tokens import TokensComponent
 from qkvsearch.heads.words import CodesComponent, LexicalComponent, WordsComponent
 from qkvsearch.store import BuildContents
+from qkvsearch.text.analysis import Analyzer
 from qkvsearch.text.analyzed import AnalyzedTexts
 from qkvsearch.text.spelling import word_rarity
 from qkvsearch.text.text_encoder import EncodedItems, TextEncoder, Weights, encoded_with_tokens
@@ -24,16 +28,43 @@ if TYPE_CHECKING:
     from qkvsearch.tables.catalog import Catalog
 
 
+class SplitTexts(NamedTuple):
+    """The passages of a catalog's long texts."""
+
+    split: Passages
+    # The text columns of the passages.
+    fields: Sequence[AnalyzedTexts]
+
+
+def analyzed(
+    fields: Sequence[Sequence[str]], analyzer: Analyzer, with_passages: bool = True
+) -> tuple[list[AnalyzedTexts], SplitTexts | None]:
+    """Analyze text columns and the passages of long texts, None where there are none."""
+    split = Passages.of(fields) if with_passages else None
+    if split is None or not len(split):
+        return AnalyzedTexts.of_columns(fields, analyzer), None
+    columns = AnalyzedTexts.of_columns([*fields, *split.fields(fields)], analyzer)
+    return columns[: len(fields)], SplitTexts(split, columns[len(fields) :])
+
+
 def store_words(
-    contents: BuildContents, catalog: Catalog, fields: Sequence[AnalyzedTexts]
-) -> LexicalKeys:
-    """Store lexical keys, codes and words of text columns. Return the lexical keys."""
+    contents: BuildContents,
+    catalog: Catalog,
+    fields: Sequence[AnalyzedTexts],
+    passages: SplitTexts | None = None,
+) -> ListedKeys:
+    """Store lexical keys, codes and words of text columns, and passages. Return the lexical keys by
+    which a search ranks.
+    """
     analyzer, counted = fields[0].runs.analyzer, AnalyzedTexts.joined(fields).key_counts()
     keys = LexicalKeys.from_counts(*counted, word_rarity(analyzer.language))
     LexicalComponent().store(contents, *counted, keys.rarity)
     CodesComponent().store(contents, catalog)
     WordsComponent().store(contents, fields, analyzer)
-    return keys
+    if passages is None:
+        return keys
+    PassagesComponent().store(contents, *passages)
+    return PassagesComponent().terms_of(contents)
 
 
 def store_head(
@@ -45,8 +76,10 @@ def store_head(
     weights: Weights = None,
     with_tokens: bool = False,
     tuned_weights: Weights = None,
+    passages: SplitTexts | None = None,
 ) -> np.ndarray:
-    """Store a dense head's encoder and keys, and return the keys. fields: the text columns.
+    """Store a dense head's encoder and keys, and return the keys by which a search ranks: those of
+    items, and of passages where there are some. fields: the text columns.
     weights: of the columns. with_tokens: store the items' tokens, too. tuned_weights: of the
     columns, that `tune search` found; None where it found none.
     """
@@ -68,11 +101,51 @@ def store_head(
         deque(spans(), maxlen=0)
     encoded = EncodedItems.joined(pieces)
     keys = encoded.columns[0]
-    DenseComponent(name).store(contents, encoder, keys, encoded.cut)
+    cut = encoded.cut
+    if passages is not None:
+        of_passages = _passage_keys(
+            name, encoder, passages, progress, weights, with_tokens, contents
+        )
+        if cut is not None and of_passages.cut is not None:
+            # Long texts are read passage by passage.
+            split = passages.split
+            of_long = split.of_passages(of_passages.cut > 0).n_long()
+            cut = (np.maximum(cut - split.n_long(), 0) + of_long).astype(np.uint16)
+    DenseComponent(name).store(contents, encoder, keys, cut)
     if tuned_weights is not None:
         DenseComponent(name).store_tuned(contents, encoded.columns[1])
     if weights is not None and len(fields) > 1:
         shares = dict(zip(contents.facts["text_columns"], map(float, weights), strict=True))
         of_heads = contents.facts.get(COLUMN_WEIGHTS, {})
         contents.facts[COLUMN_WEIGHTS] = {**of_heads, name: shares}
-    return keys
+    if passages is None:
+        return keys
+    short = np.setdiff1d(np.arange(len(keys)), passages.split.items)
+    return np.concatenate([keys[short], of_passages.columns[0]])
+
+
+def _passage_keys(
+    name: str,
+    encoder: TextEncoder,
+    passages: SplitTexts,
+    progress: Progress,
+    weights: Weights,
+    with_tokens: bool,
+    contents: BuildContents,
+) -> EncodedItems:
+    """Store the keys of passages, and return them as the one column of what is returned."""
+    pieces: list[EncodedItems] = []
+
+    def spans() -> Iterator[np.ndarray]:
+        longest = LONGEST_PASSAGE if with_tokens else 0
+        for items, tokens in encoded_passages(name, encoder, passages.fields, progress, longest):
+            pieces.append(EncodedItems([items.keys(weights)], items.cut))
+            yield from tokens
+
+    if with_tokens:
+        PassageTokensComponent(name).store(contents, spans())
+    else:
+        deque(spans(), maxlen=0)
+    encoded = EncodedItems.joined(pieces)
+    PassageKeysComponent(name).store(contents, encoded.columns[0])
+    return encoded

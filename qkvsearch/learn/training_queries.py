@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from qkvsearch.heads.answerability import BestScore
-from qkvsearch.heads.bm25 import Expansion, LexicalKeys, QueryTerm
+from qkvsearch.heads.bm25 import Expansion, LexicalKeys, ListedKeys, QueryTerm
 from qkvsearch.text.analysis import Analyzer, Token, resolve_code
 from qkvsearch.text.analyzed import AnalyzedTexts
 from qkvsearch.text.related_words import MAX_MEAN_LENGTH, MIN_PREFIX, related_terms
@@ -35,17 +35,17 @@ class AnsweredQueries(NamedTuple):
     """
 
     texts: Sequence[str]
-    keys: LexicalKeys
+    keys: ListedKeys
     best: Mapping[str, BestScore]
 
 
-def lexical_scores(keys: LexicalKeys, texts: Sequence[str], analyzer: Analyzer) -> np.ndarray:
+def lexical_scores(keys: ListedKeys, texts: Sequence[str], analyzer: Analyzer) -> np.ndarray:
     """Return the BM25 scores of texts, float32 (n_texts, n_items).
 
     Where the items' texts are short, related words count too. A text of unknown words has zeros.
     """
     scores = np.zeros((len(texts), keys.n_items), dtype=np.float32)
-    is_short = len(keys.indices) <= MAX_MEAN_LENGTH * keys.n_items
+    is_short = keys.n_entries <= MAX_MEAN_LENGTH * keys.n_items
 
     @cache
     def query_term(token: Token) -> QueryTerm:

@@ -109,10 +109,18 @@ def grades(
     Of a query of few words a hit that is likely to be right needs most of them to be strong. It is
     weak if it has few of them and the catalog lacks many, and not if its meaning is near.
 
+    A hit of a long text is graded by its best passage.
+
     tokens: all words of the query in order, with stop words. fused: with the `raw` scores of the
     heads.
     """
-    words = QueryWords.of(models.lexical_keys, query, tokens, positions)
+    keys: TermKeys = models.lexical_keys
+    index, rows = models.words, positions
+    if fused.best is not None and models.units is not None:
+        # What is graded is the best passage of a long text.
+        keys, index = models.units.terms, models.units.words
+        rows = fused.best.of_items[positions]
+    words = QueryWords.of(keys, query, tokens, rows)
     fitted = grader()
     probabilities = fitted.probabilities(numbers(models, words, fused, positions))
     has_much = words.shares >= MUCH
@@ -123,7 +131,7 @@ def grades(
         if query.words.share <= KNOWN:
             is_weak |= words.shares < LITTLE
         is_weak &= ~are_near(models, query.words, fused.raw, positions)
-    is_strong |= words.together(models.words, positions) >= MOST
+    is_strong |= words.together(index, rows) >= MOST
     if codes is not None:
         is_strong |= codes.scores[positions] > 0
     return np.where(is_strong, STRONG, np.where(is_weak, WEAK, GOOD)).tolist()

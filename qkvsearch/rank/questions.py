@@ -107,6 +107,12 @@ class SearchQuestion(Question):
     snippet: bool = option(
         "flag", "Show the passage of the longest text that matches the query best.", False
     )
+    passages: int = option(
+        "whole",
+        "Show so many of the best passages of each hit with a long text, instead of the best one.",
+        0,
+        minimum=0,
+    )
     # Adds `matches` to each hit. The command line and the web API have more words for it.
     explain: bool = option("flag", "Show which words match.", False)
     anyway: bool = option("flag", "Show the nearest items where nothing answers the query.", False)

@@ -67,6 +67,11 @@ class Hit(NamedTuple):
     matches: dict[str, list[str]] | None = None
     # The passage of the longest text that answers best.
     snippet: str | None = None
+    # The passage of a long text that answers best: its text, and `start`, `end` and `link` where
+    # these are known.
+    passage: dict[str, Any] | None = None
+    # The best passages, where they were asked for.
+    passages: list[dict[str, Any]] | None = None
     # Cells of the catalog, by the names of the columns.
     fields: dict[str, Any] | None = None
 

@@ -8,6 +8,7 @@ from qkvsearch._utils.query_lock import query_lock
 from qkvsearch._utils.threads import one_blas_thread
 from qkvsearch.rank.answerable import none_found
 from qkvsearch.rank.candidates import candidates, groups_of, with_where_note
+from qkvsearch.rank.hit_passages import with_passages
 from qkvsearch.rank.listing import own_columns, with_fields
 from qkvsearch.rank.loaded_build import LoadedBuild
 from qkvsearch.rank.query import Query
@@ -58,6 +59,8 @@ def search(build: LoadedBuild, question: SearchQuestion) -> Ranking:
 
         is_match = texts.matching(query, question.heads, mask, ranking)
         ranking = replace(ranking, facets=facets(catalog, facet_columns, is_match))
+    if query.has_text:
+        ranking = with_passages(ranking, texts.item_texts, question.passages)
     if question.snippet:
         ranking = texts.with_snippets(ranking, query)
     if question.explain:

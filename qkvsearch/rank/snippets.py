@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from qkvsearch.text.analysis import Analyzer
 
@@ -49,6 +49,19 @@ def snippet(
             inside[term] -= 1
         stop = max(stop, i + 1)
     return cut(text, best, last, length)
+
+
+def densest(text: str, words: Sequence[tuple[int, int]], length: int = LENGTH) -> tuple[int, int]:
+    """Return the part of a text, (start, end), of at most `length` characters that has the most
+    distinct ones of these words, (start, end) each; the beginning where there are none.
+    """
+    best, most = (0, 0), 0
+    for i, (start, _) in enumerate(words):
+        inside = [span for span in words[i:] if span[1] - start <= length]
+        n_distinct = len({text[slice(*span)].casefold() for span in inside})
+        if n_distinct > most:
+            best, most = (start, inside[-1][1]), n_distinct
+    return best
 
 
 def cut(text: str, start: int, end: int, length: int = LENGTH) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from qkvsearch.heads.item_texts import ItemTexts
 from qkvsearch.heads.late_interaction import DEPTH
 from qkvsearch.heads.lexical_head import LEXICAL
 from qkvsearch.heads.number_head import NUMBERS
+from qkvsearch.heads.passages import Units
 from qkvsearch.heads.query_vectors import QueryVectors
 from qkvsearch.heads.search_head import Asked, SearchHead, TextHead
 from qkvsearch.heads.search_heads import HEADS
@@ -41,7 +42,7 @@ from qkvsearch.scores.approximate import (
     score_candidates,
 )
 from qkvsearch.scores.components import Components, ScoreComponent
-from qkvsearch.scores.fusion import Scores, fuse
+from qkvsearch.scores.fusion import BestPassages, Scores, fuse
 from qkvsearch.store import StoredCatalog
 from qkvsearch.text.analysis import matching_words
 from qkvsearch.text.encoders import LEARNED
@@ -66,6 +67,27 @@ class FirstPass(NamedTuple):
 
     scores: dict[str, Scores | ApproximateQuery]
     weights: dict[str, float]
+
+    def fused_by_passage(
+        self, units: Units, preferred: Sequence[Preferred]
+    ) -> tuple[Mapping[str, Scores], Scores]:
+        """Return the same where passages are scored: each item has the scores of its best passage,
+        the one with the highest sum of all heads.
+        """
+        of_units: dict[str, Scores] = {}
+        for name, scored in self.scores.items():
+            # Passages are scored exactly. A user's taste is of items.
+            exact = score_candidates(scored)
+            assert exact is not None
+            of_units[name] = units.expanded(exact) if name == TASTE.name else exact
+        fused = fuse(list(of_units.values()), [self.weights[name] for name in of_units])
+        of_units_fused = fused.scores
+        best = units.best(of_units_fused)
+        fused = units.of_items(fused, best)
+        for head, items in preferred:
+            fused = head.add(fused, items)
+        by_head = {name: units.of_items(scores, best) for name, scores in of_units.items()}
+        return by_head, replace(fused, best=BestPassages(best, of_units_fused))
 
     def fused(
         self, allowed: Filter, preferred: Sequence[Preferred]
@@ -124,7 +146,8 @@ class TextSearch:
         """
         requested = self.requested(heads, preferences is not None)
         query = self.reader.read(query) if isinstance(query, str) else query
-        asked = self._asked(query, allowed.mask)
+        units = self.models.units
+        asked = self._asked(query, allowed.mask, units)
         if query.lookup.codes.is_exact and LEXICAL in requested and not anyway:
             return self._code(query)
 
@@ -136,22 +159,31 @@ class TextSearch:
         if not first_pass.scores:
             return None if query.has_text else self._by_conditions(query)
         preferred = self._preferred(asked, query, requested, is_typing)
-        by_head, fused = first_pass.fused(allowed, preferred)
+        knows_text = any(head.name in first_pass.scores for head in text_heads)
+        if units is None or not knows_text:
+            by_head, fused = first_pass.fused(allowed, preferred)
+        else:
+            by_head, fused = first_pass.fused_by_passage(units, preferred)
 
         # A user's taste is no answer: only the heads of the text tell whether there is one.
         of_text = {head.name: by_head.get(head.name) for head in text_heads}
-        is_answered = self._is_answered(query, of_text)
+        judged = of_text
+        if units is not None:
+            # The build calibrated the scores of all passages.
+            judged = {name: score_candidates(first_pass.scores.get(name)) for name in of_text}
+        is_answered = self._is_answered(query, judged)
         if not is_answered and not anyway:
             nothing = np.zeros(len(fused.scores), dtype=bool)
             return replace(fused, covered=nothing, notes=[NOTHING])
 
         # The second pass compares the best items word by word.
+        best = fused.best
         if TOKENS in requested:
             fused = TOKENS.rerank(fused, asked, first_pass.weights)
         notes = [] if is_answered else [NEAREST]
         if self.models.main_head in first_pass.scores:
             notes += self._unread_notes(asked.vectors)
-        return replace(fused, notes=notes, raw=self._graded(of_text))
+        return replace(fused, notes=notes, raw=self._graded(of_text), best=best)
 
     def head(self, name: str, text: str) -> Scores | None:
         """Return a head's scores; None if it knows no word. Raises `QkvError` if it is unknown."""
@@ -161,7 +193,11 @@ class TextSearch:
             names = ", ".join(heads)
             raise QkvError(f"no head {name!r}{suggest(name, list(heads))} (there are {names})")
         query = self.reader.read(text)
-        return score_candidates(heads[name].scores(self._asked(query)))
+        units = self.models.units
+        scores = score_candidates(heads[name].scores(self._asked(query, units=units)))
+        if scores is None or units is None or len(scores.scores) != len(units):
+            return scores
+        return units.of_items(scores, units.best(scores.scores))
 
     # --- the steps of a search ---
 
@@ -201,10 +237,16 @@ class TextSearch:
             requested.append(TASTE)
         return requested
 
-    def _asked(self, query: Query, mask: np.ndarray | None = None) -> Asked:
-        """Return what the heads are asked. mask: bool (n_items,), the items that may be hits."""
+    def _asked(
+        self, query: Query, mask: np.ndarray | None = None, units: Units | None = None
+    ) -> Asked:
+        """Return what the heads are asked.
+
+        mask: bool (n_items,), the items that may be hits. units: where passages are scored.
+        """
         vectors = self.vectors(query)
-        return Asked(query.lookup, vectors, self.models, self.catalog, self.item_texts, mask)
+        models, catalog, texts = self.models, self.catalog, self.item_texts
+        return Asked(query.lookup, vectors, models, catalog, texts, mask, units)
 
     def _code(self, query: Query) -> Scores | None:
         """Return the items that have a code; None where none has it."""
@@ -367,7 +409,10 @@ class TextSearch:
             term: float(inverse_document_frequency(keys.n_with(term), keys.n_items))
             for term in _terms(query)
         }
-        snippets = [self._snippet(int(row), idf, query) for row in ranking.positions]
+        snippets = [
+            self._snippet(int(row), idf, query, hit.passage)
+            for row, hit in zip(ranking.positions, ranking.hits, strict=True)
+        ]
         return ranking.annotated(snippet=snippets)
 
     def with_matches(self, ranking: Ranking, query: Query) -> Ranking:
@@ -392,11 +437,21 @@ class TextSearch:
         keys = {column.stored: column_key(column) for column in self.catalog.catalog_columns}
         return {keys[stored]: words for stored, words in matches.items()}
 
-    def _snippet(self, position: int, idf: Mapping[str, float], query: Query) -> str | None:
-        """Return a passage of an item's longest text; None where it has none beside its title."""
+    def _snippet(
+        self,
+        position: int,
+        idf: Mapping[str, float],
+        query: Query,
+        passage_of_hit: Mapping[str, Any] | None,
+    ) -> str | None:
+        """Return a part of an item's longest text, or of the best passage of a long one; None where
+        an item has none beside its title.
+        """
         pause()
         texts = zip(self.item_texts.columns, self.item_texts.of(position), strict=True)
         text = max((text for name, text in texts if name != "title"), key=len, default="")
+        if passage_of_hit is not None:
+            text = passage_of_hit["text"]
         if not text.strip():
             return None
         if (passage := snippet(text, idf, self.models.analyzer)) is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,6 +16,15 @@ from qkvsearch.scores.components import Components, PartsOf, ScoreComponent
 MIN_SPREAD = 1e-6
 # Smaller deviations have no reciprocal in float32.
 MIN_DEVIATION = 2.0**-126
+
+
+class BestPassages(NamedTuple):
+    """The passages that items have their scores of."""
+
+    # The number of each item's best passage, int64 (n_items,), as `heads.passages.Units` has them.
+    of_items: np.ndarray
+    # The scores of all passages, float32.
+    scores: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -35,6 +45,8 @@ class Scores:
     notes: Sequence[str] = ()
     # The heads of a search before fusion, in their own units, by name: hits are graded by them.
     raw: Mapping[str, Scores] = field(default_factory=dict)
+    # Where passages are scored: the one that each item has its scores of.
+    best: BestPassages | None = None
 
     @cached_property
     def moments(self) -> tuple[float, float]:

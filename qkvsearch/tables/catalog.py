@@ -12,7 +12,7 @@ import pandas as pd
 from qkvsearch.errors import DataError, listed_names, quantity, suggest
 from qkvsearch.tables.catalog_columns import OWN_NAMES, TRUTH_VALUES
 from qkvsearch.tables.column_types import NAMES, text_read, type_named
-from qkvsearch.tables.columns import Columns, check_column
+from qkvsearch.tables.columns import Columns, check_column, text_times
 from qkvsearch.tables.columns.choice import (
     CatalogChoice,
     choose_catalog_columns,
@@ -22,6 +22,7 @@ from qkvsearch.tables.columns.choice import (
 from qkvsearch.tables.columns.facts import LIST_SEPARATOR, ColumnFacts
 from qkvsearch.tables.columns.inference import TypedColumn, typed
 from qkvsearch.tables.columns.searched import why_unsearched
+from qkvsearch.tables.columns.text_times import are_times
 from qkvsearch.tables.date_spans import UNCERTAIN, sort_key
 from qkvsearch.tables.ids import (
     UNUSABLE_REASON,
@@ -113,14 +114,19 @@ def catalog_from_frame(
     items = item_texts(frame, columns, report, log)
     known = {name: type_ for name, type_ in report.types.items() if name in items.frame}
     types = known | _requested_types(columns, items, report.file)
+    times = [name for name in items.frame if are_times(items.spelled[name], items.frame[name])]
+    types |= dict.fromkeys(times, "text")
     cells = {name: _typed(items, name, types.get(name), report) for name in items.frame}
     order, variants = one_row_each(items.ids, cells, columns.fold_ids, report)
     searched = items.searched
     if searched is None:
-        searched = _searched(items, cells, report)
+        own = {name: column for name, column in cells.items() if name not in times}
+        searched = _searched(items, own, report)
     facts = []
     for name, column in cells.items():
         role = name if name in ("id", "title") else "text" if name in searched else ""
+        if name in times and role != "text":
+            role = text_times.ROLE
         facts.append(column.facts(items.spelled[name], role, name))
     if items.numbered:
         facts[0] = replace(facts[0], convention=ROW_NUMBERS)

@@ -13,7 +13,7 @@ from qkvsearch.web.service import Service
 
 def test_a_search_is_the_envelope_of_the_command_line(client, videos):
     asked = {"q": "sourdough bread", "k": 3, "facets": "channel", "explain": True, "snippet": True,
-             "distinct": "channel"}  # fmt: skip
+             "passages": 2, "distinct": "channel"}  # fmt: skip
     found = client.get("/api/v1/search", params=asked).json()
     options = {name: value for name, value in asked.items() if name != "q"}
     ranking = videos.search(asked["q"], **options)

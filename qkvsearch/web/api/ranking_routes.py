@@ -14,6 +14,7 @@ from qkvsearch.scores.components import MAX_LISTED
 from qkvsearch.web.api.filters import Filters, by_column, condition
 from qkvsearch.web.api.request_parameters import (
     BATCH,
+    MAX_OFFSET,
     NAMES,
     AnyId,
     AnyIds,
@@ -61,6 +62,7 @@ class SearchParameters(RankingParameters):
     facets: Text = option("facets", "")
     filter: Filters = ()
     snippet: Flag = option("snippet")
+    passages: int = option("passages", le=MAX_OFFSET)
     matches: Annotated[
         Flag,
         Field(description="For each column, the words that match the query.", exclude=True),

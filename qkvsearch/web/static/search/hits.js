@@ -62,10 +62,19 @@ const shortly = (hit) => brief(hit.title || hit.id);
 
 const letters = (value) => value.replace(/[^\p{L}\p{N}]/gu, "");
 
-/** The passage that answers, unless it is a cell that is shown already. */
+/** The passage that answers, with a link to when it is said, unless it is a cell that is shown already. */
 function passage(hit, find, shown) {
   if (!hit.snippet || letters(shown ?? "").includes(letters(hit.snippet))) return null;
-  return el("p", { class: "snippet" }, marked(hit.snippet, find, 400));
+  const { link, start } = hit.passage ?? {};
+  const jump = /^https?:/i.test(link ?? "") ? [el("a", { href: link }, clock(start)), " "] : [];
+  return el("p", { class: "snippet" }, ...jump, marked(hit.snippet, find, 400));
+}
+
+/** A time of a video, such as 10:17 or 1:02:05. */
+function clock(seconds) {
+  const [hours, minutes, rest] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, Math.floor(seconds) % 60];
+  const two = (number) => String(number).padStart(2, "0");
+  return hours ? `${hours}:${two(minutes)}:${two(rest)}` : `${minutes}:${two(rest)}`;
 }
 
 function unfold(item, panel) {

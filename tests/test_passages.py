@@ -1,0 +1,207 @@
+"""Long texts are searched in passages: the right one, its time, its grade; and changes of items."""
+
+import json
+import os
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import qkvsearch as qkv
+
+PLACES = "Carrow Tessaly Brenholm Ostrava Lindmoor Velden Asker Pontarel".split()
+DULL = [
+    "Nobody wrote down how long that took, and we walked there in the evening.",
+    "It rained for most of that summer, and all the roads were mud for weeks.",
+    "There is a photograph of it somewhere, but it is very dark by now.",
+    "My grandmother kept the newspaper, so we know the date and the hour.",
+]
+FACTS = ["lighthouse", "glacier", "orchestra", "ferry"]
+
+
+def episode(number):
+    """Cues of a talk: 20 dull sentences, and then what happened to one thing, four times."""
+    place = PLACES[number]
+    cues = []
+    for fact in FACTS:
+        cues += [DULL[(number + n) % 4] for n in range(20)]
+        cues.append(f"In {place} the {fact} was sold by a bishop.")
+    return cues
+
+
+def row(number):
+    cues = episode(number)
+    offsets = np.cumsum([0, *(len(cue) + 1 for cue in cues[:-1])])
+    times = [[int(offset), 5 * n, 5 * n + 4] for n, offset in enumerate(offsets)]
+    return {
+        "id": f"e{number}",
+        "title": f"Episode {number}",
+        "url": f"https://www.youtube.com/watch?v={number}",
+        "text": " ".join(cues),
+        "text_times": json.dumps(times),
+    }
+
+
+def second(number, fact):
+    return 5 * episode(number).index(f"In {PLACES[number]} the {fact} was sold by a bishop.")
+
+
+EPISODES = pd.DataFrame([row(number) for number in range(8)])
+SHORT = pd.DataFrame(
+    [
+        {"id": f"s{n}", "title": f"Note {n}", "url": "https://example.org/s", "text": text}
+        for n, text in enumerate(["The ferry of Norvik", "A bishop sold wine", "Rain and mud"])
+    ]
+)
+ITEMS = pd.concat([EPISODES, SHORT], ignore_index=True)
+
+
+@pytest.fixture(scope="module")
+def talks(tmp_path_factory):
+    return qkv.build(tmp_path_factory.mktemp("talks") / "w", items=ITEMS, encoder="corpus")
+
+
+@pytest.mark.parametrize(("number", "fact"), [(0, "lighthouse"), (3, "orchestra"), (7, "ferry")])
+def test_a_hit_has_the_passage_that_answers_and_its_time(talks, number, fact):
+    hit = talks.search(f"who sold the {fact} of {PLACES[number]}")[0]
+    at = second(number, fact)
+    assert hit.id == f"e{number}"
+    assert hit.passage["start"] <= at < hit.passage["end"]
+    assert f"In {PLACES[number]} the {fact}" in hit.passage["text"]
+    assert len(hit.passage["text"].split()) < 220
+    link = f"https://www.youtube.com/watch?v={number}&t={int(hit.passage['start'])}s"
+    assert hit.passage["link"] == link
+
+
+def test_passages_are_listed_best_first_and_only_on_request(talks):
+    query = "who sold the ferry of Asker"
+    hit = talks.search(query, passages=3)[0]
+    assert hit.passages[0] == hit.passage
+    assert len(hit.passages) == 3
+    assert len({passage["start"] for passage in hit.passages}) == 3
+    assert "passages" not in talks.search(query)[0].to_dict()
+
+
+def test_a_short_item_has_no_passage_and_competes_with_long_ones(talks):
+    hit = talks.search("ferry of Norvik")[0]
+    assert (hit.id, hit.passage) == ("s0", None)
+
+
+def test_an_item_is_one_hit_and_its_parts_add_up_to_its_score(talks):
+    hits = talks.search("a bishop sold the glacier of Velden", explain=True)
+    assert len({hit.id for hit in hits}) == len(hits)
+    for n, hit in enumerate(hits):
+        assert sum(part.value for part in hits.explain(n, full=True)) == pytest.approx(
+            hit.score, abs=1e-4
+        )
+
+
+def test_the_score_of_a_head_is_that_of_the_best_passage(talks):
+    head = talks.head("lexical", "orchestra")
+    by_item = dict(zip(talks.items, head.scores.tolist(), strict=True))
+    # Each episode has the word once, in a passage of about the same length.
+    of_episodes = [by_item[f"e{n}"] for n in range(8)]
+    assert min(of_episodes) > 0.8 * max(of_episodes) > 0
+    assert by_item["s1"] == 0
+
+
+def test_a_hit_is_graded_by_its_passage(talks):
+    together = talks.search("ferry of Asker sold by a bishop")[0]
+    assert (together.id, together.match) == ("e6", "strong")
+    # Both words are in every episode, and in no passage.
+    apart = talks.search("lighthouse orchestra")
+    assert all(hit.match != "strong" for hit in apart)
+
+
+def test_times_are_neither_searched_nor_listed_nor_a_facet(talks):
+    info = {column["name"]: column for column in talks.info()["columns"]}
+    assert info["text_times"]["role"] == "times"
+    assert "text_times" not in talks.items.facet_columns()
+    assert "text_times" not in talks.info()["searched_columns"]
+
+
+def test_a_snippet_is_of_the_passage(talks):
+    hit = talks.search("who sold the ferry of Asker", snippet=True)[0]
+    assert "In Asker the ferry" in hit.snippet
+
+
+def arrays(engine):
+    folder = engine.workspace.open().base.folder
+    return [name for name in os.listdir(folder) if "passage" in name]
+
+
+def answers(engine):
+    queries = [f"who sold the {fact} of {place}" for fact in FACTS for place in PLACES]
+    return [
+        [(hit.id, hit.score, hit.match, hit.passage) for hit in engine.search(query)]
+        for query in [*queries, "rain and mud", "ferry"]
+    ]
+
+
+def test_changed_items_are_searched_as_in_one_build(tmp_path):
+    left_out = ITEMS.id.isin(["e1", "e6", "s1"])
+    engine = qkv.build(tmp_path / "w", items=ITEMS[~left_out], encoder="corpus")
+    engine.add(ITEMS[left_out])
+    engine.remove(["e2", "s2"])
+    changed = pd.DataFrame([row(4) | {"title": "Ostrich", "url": "https://example.org/4"}])
+    engine.add(changed)
+    moved = pd.DataFrame([row(5) | {"url": "https://example.org/5#x"}])  # no text is changed
+    engine.add(moved)
+    by_segments = answers(engine)
+    assert engine.search("ostrich")[0].id == "e4"
+    link = engine.search("who sold the ferry of Velden")[0].passage["link"]
+    assert link.startswith("https://example.org/5#t=")
+
+    engine.compact()
+    assert answers(engine) == by_segments
+    kept = ITEMS[~ITEMS.id.isin(["e2", "s2", "e4", "e5"])]
+    whole = qkv.build(tmp_path / "whole", items=pd.concat([kept, changed, moved]), encoder="corpus")
+    for query in ("who sold the ferry of Velden", "bishop"):
+        of_both = [each.search(query, heads="lexical") for each in (engine, whole)]
+        assert [(hit.id, hit.score) for hit in of_both[0]] == [
+            (hit.id, hit.score) for hit in of_both[1]
+        ]
+
+    engine.remove([f"e{n}" for n in (0, 1, 3, 4, 5, 6, 7)])
+    assert engine.search("ferry")[0].passage is None
+    engine.compact()
+    assert not arrays(engine)
+    assert engine.search("ferry")[0].id == "s0"
+
+
+def test_a_catalog_without_long_texts_has_no_passages(tmp_path):
+    engine = qkv.build(tmp_path / "w", items=SHORT, encoder="corpus")
+    assert not arrays(engine)
+    added = engine.add(EPISODES[:1])
+    assert any("passages" in note for note in added.notes)
+
+
+def test_damaged_passages_are_made_again(tmp_path):
+    engine = qkv.build(tmp_path / "w", items=ITEMS, encoder="corpus")
+    before = answers(engine)
+    folder = engine.workspace.open().base.folder
+    for name in ("passages.words.npy", "lsa.passage_keys.npy"):
+        path = folder / name
+        path.write_bytes(path.read_bytes()[:-4] + b"\1\2\3\4")
+    qkv.repair(engine.workspace.path)
+    assert answers(qkv.open(engine.workspace.path)) == before
+
+
+def test_a_transformer_reads_every_passage(tmp_path, tiny_bert, assert_adds_up):
+    items = ITEMS[ITEMS.id.isin(["e0", "e1", "s0"])]
+    engine = qkv.build(tmp_path / "w", items=items, encoder=str(tiny_bert))
+    keys = engine.models.unit_keys("transformer").of_passages
+    assert len(keys) == len(engine.models.units) - 1 > 10
+    # It reads twelve tokens, and a long text counts once however many of its passages are cut.
+    assert engine.info()["texts_cut"].startswith("2 of 6 texts")
+    hits = engine.search("who sold the ferry of Carrow")
+    assert hits[0].id == "e0"
+    for n, hit in enumerate(hits):
+        assert_adds_up([part.value for part in hits.explain(n, full=True)], hit.score)
+    before = [(hit.id, hit.score, hit.passage) for hit in hits]
+    engine.add(pd.DataFrame([row(2)]))
+    assert engine.info()["texts_cut"].startswith("2 of 8 texts")
+    engine.remove("e2")
+    engine.compact()
+    found = engine.search("who sold the ferry of Carrow")
+    assert [(hit.id, hit.score, hit.passage) for hit in found] == before
