@@ -20,6 +20,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 
+from qkvsearch._utils.caching import cached_property
+
 # A cue that is shown for no longer, in seconds, only completes the one before.
 MOMENT = 0.05
 # Captions roll if this share of the cues with something new begins with the end of the cue before:
@@ -52,11 +54,11 @@ class Cue:
     lines: tuple[Line, ...]
     is_cleared: bool = False
 
-    @property
+    @cached_property
     def texts(self) -> list[str]:
         return [line.text for line in self.lines]
 
-    @property
+    @cached_property
     def words(self) -> list[str]:
         return " ".join(self.texts).split()
 
@@ -118,10 +120,12 @@ def _added(
     return [cue for cue in added if cue.lines]
 
 
-def _overlap(before: Sequence[str], now: Sequence[str], most: int) -> int:
+def _overlap(before: list[str], now: list[str], most: int) -> int:
     """Return how many of the first `most` of `now` are the end of `before`, the largest number."""
-    sizes = range(min(len(before), most), 0, -1)
-    return next((n for n in sizes if list(before[-n:]) == list(now[:n])), 0)
+    for start in range(max(0, len(before) - most), len(before)):
+        if before[start] == now[0] and before[start:] == now[: len(before) - start]:
+            return len(before) - start
+    return 0
 
 
 def _repeated_lines(before: Cue, now: Cue, has_times: bool) -> int:
