@@ -21,6 +21,9 @@ from qkvsearch.lessons.parts import Lesson
 from qkvsearch.lessons.quizzes import Quiz
 from qkvsearch.tables.columns.choice import CATALOG_RULES, LOG_RULES, RoleRule
 from qkvsearch.tables.columns.row_meaning import RULES
+from qkvsearch.tables.documents.document import DocumentFormat
+from qkvsearch.tables.documents.document_files import DOCUMENT_FORMATS
+from qkvsearch.tables.files.file_format import BinaryFormat, TextFormat
 from qkvsearch.tables.files.tables import BINARY_FORMATS, TEXT_FORMATS
 
 DOCS = Path(__file__).parent
@@ -241,14 +244,14 @@ MAX_CELLS = 3
 
 def formats_page(text: str) -> str:
     """docs/formats.md with the formats and the rules on columns as qkvsearch/tables has them."""
-    text = _renewed(text, "file formats", _file_formats())
+    text = _renewed(text, "file formats", _file_formats(*reversed(TEXT_FORMATS), *BINARY_FORMATS))
+    text = _renewed(text, "formats of documents", _file_formats(*DOCUMENT_FORMATS))
     text = _renewed(text, "roles in a catalog", _roles(CATALOG_RULES))
     text = _renewed(text, "roles in a log", _roles(LOG_RULES))
     return _renewed(text, "rules of row meaning", _meanings())
 
 
-def _file_formats() -> str:
-    formats = [*reversed(TEXT_FORMATS), *BINARY_FORMATS]
+def _file_formats(*formats: TextFormat | BinaryFormat | DocumentFormat) -> str:
     rows = [[each.name, each.recognized_by, each.notes] for each in formats]
     return table(["format", "recognized by", "notes"], rows, [0, 1, 2]) + "\n"
 

@@ -75,7 +75,7 @@ def confirm(question: str) -> None:
 @wait_option
 def add(file: str | None, interactions: str | None, again: bool, **of_log: Any) -> None:
     """Add the items of FILE, or replace items with the same ids; or record the interactions of a
-    LOG.
+    LOG. FILE may be a folder of subtitles, texts, Markdown and HTML, one item a file.
 
     `search` finds new items at once, and `recommend` places those without interactions by their
     text, marked cold. Nothing is learned again: the encoder and the preferences stay those of the

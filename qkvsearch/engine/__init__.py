@@ -998,8 +998,9 @@ def build(
     """Build a workspace at `path` from files or data frames, and open it.
 
     source: the folder of a known data set, `sample:movies`, `sample:videos`, or one file. items,
-    interactions: a file, a pandas frame, or a list of them each; `book.xlsx#*` is all sheets. join:
-    tables that add columns to the items, by id. columns: the names of columns that
+    interactions: a file, a pandas frame, or a list of them each; `book.xlsx#*` is all sheets; items
+    may be a folder or a pattern of .srt, .vtt, .txt, .md and .html, one item a file. join: tables
+    that add columns to the items, by id. columns: the names of columns that
     cannot be recognized. encoder: a name, the folder of a model, "auto", the best one for the
     texts' languages that is installed and fast enough, or "best", all that are installed for them,
     however long they take. language: of the texts, for stems and stop words: an ISO code such as

@@ -5,6 +5,7 @@ from tests.faults.at_once import at_once
 from tests.faults.damage import damage
 from tests.faults.full_disk import full_disk
 from tests.faults.fuzz.calls import fuzz_commands
+from tests.faults.fuzz.documents import fuzz_documents
 from tests.faults.fuzz.models import fuzz_models
 from tests.faults.fuzz.stored import fuzz_stored
 from tests.faults.fuzz.tables import fuzz_tables
@@ -29,6 +30,7 @@ PARTS = {
         Part("at-once", at_once, 1, workers=1),
         Part("fuzz-where", fuzz_where, 400),
         Part("fuzz-tables", fuzz_tables, 250),
+        Part("fuzz-documents", fuzz_documents, 120),
         Part("fuzz-stored", fuzz_stored, 300),
         Part("fuzz-models", fuzz_models, 80),
         Part("fuzz-commands", fuzz_commands, 240),

@@ -21,7 +21,7 @@ pytestmark = [
     [
         (["kills", "damage", "full-disk"], 0.04),
         (["at-once"], 0.04),
-        (["fuzz-where", "fuzz-stored", "fuzz-models"], 0.02),
+        (["fuzz-where", "fuzz-stored", "fuzz-models", "fuzz-documents"], 0.02),
         (["fuzz-commands"], 0.04),
     ],
 )

@@ -13,8 +13,9 @@ from qkvsearch.errors import DataError, need
 from qkvsearch.tables.columns.html import MAY_BE_HTML, plain_text
 from qkvsearch.tables.ids import BLANK
 
-# White space that is no line break, and marks that are as invisible.
-SPACES = re.compile(f"[{re.escape(BLANK.replace(chr(10), ''))}]+")
+# What becomes one space: several, other white space than a line break, and invisible marks.
+OTHER_SPACES = re.escape(BLANK.replace("\n", "").replace(" ", ""))
+SPACES = re.compile(f" *[{OTHER_SPACES}][{OTHER_SPACES} ]*|  +")
 # What is neither text nor a line break.
 CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f]")
 LINE_ENDS = re.compile(r"\r\n?|[\x0b\x0c\x85\u2028\u2029]")

@@ -52,8 +52,8 @@ class DocumentFiles:
         """
         names = [_text(path.name) for path in self.paths]
         stems = [stem(path) for path in self.paths]
-        folder = os.path.commonpath([path.parent for path in self.paths])
-        whole = [_text(Path(os.path.relpath(path, folder)).as_posix()) for path in self.paths]
+        folder = os.path.commonpath([path.parent.absolute() for path in self.paths])
+        whole = [_text(path.absolute().relative_to(folder).as_posix()) for path in self.paths]
         n_stems, n_names = Counter(stems), Counter(names)
         return [
             stem if n_stems[stem] == 1 else name if n_names[name] == 1 else path

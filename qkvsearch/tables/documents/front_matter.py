@@ -37,9 +37,9 @@ def without_front_matter(text: str, notes: Counter[str]) -> tuple[dict[str, Any]
         if not values:  # a line, as between two parts of a text
             return {}, text
         notes["front matter that is not YAML, read line by line"] += 1
+    check_unpacked(_size(values, {}, 0), len(text), "its front matter")
     flat: dict[str, Any] = {}
-    _flatten("", values, flat, 0)
-    check_unpacked(sum(map(_size, flat.values())), len(text), "its front matter")
+    _flatten("", values, flat)
     return flat, below
 
 
@@ -64,16 +64,15 @@ def _line_by_line(text: str) -> dict[str, str]:
     return {match[1]: (match[2] or "").strip().strip("\"'") for match in matches if match}
 
 
-def _flatten(name: str, value: Any, flat: dict[str, Any], depth: int) -> None:
+def _flatten(name: str, value: Any, flat: dict[str, Any]) -> None:
     """Add a value under its name, those of nested keys under names with points."""
-    JSON_DEPTH.check(depth, "its front matter")
     if isinstance(value, dict):
         for key, inner in value.items():
-            _flatten(f"{name}.{key}" if name else str(key), inner, flat, depth + 1)
+            _flatten(f"{name}.{key}" if name else str(key), inner, flat)
     elif isinstance(value, list) and any(isinstance(entry, dict) for entry in value):
         for entry in value:
             inner_values: dict[str, Any] = {}
-            _flatten(name, entry, inner_values, depth + 1)
+            _flatten(name, entry, inner_values)
             for inner, text in inner_values.items():
                 listed = flat.setdefault(inner, [])
                 flat[inner] = [*(listed if isinstance(listed, list) else [listed]), text]
@@ -83,8 +82,15 @@ def _flatten(name: str, value: Any, flat: dict[str, Any], depth: int) -> None:
         flat[name] = value
 
 
-def _size(value: Any) -> int:
-    """Return about how many bytes a value takes: a few lines of YAML may say many million."""
-    if isinstance(value, list):
-        return sum(map(_size, value))
-    return CELL_BYTES + len(str(value))
+def _size(value: Any, known: dict[int, int], depth: int) -> int:
+    """Return about how many bytes a value takes: a few lines of YAML may say a thousand million.
+
+    known: the sizes of the lists and keys so far, by identity, since YAML may name them again.
+    """
+    JSON_DEPTH.check(depth, "its front matter")
+    if not isinstance(value, list | dict):
+        return CELL_BYTES + len(value or "")
+    if id(value) not in known:
+        entries = [*value, *value.values()] if isinstance(value, dict) else value
+        known[id(value)] = CELL_BYTES + sum(_size(entry, known, depth + 1) for entry in entries)
+    return known[id(value)]

@@ -20,11 +20,14 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 
+from qkvsearch._utils.caching import cached_property
+
 # A cue that is shown for no longer, in seconds, only completes the one before.
 MOMENT = 0.05
-# Captions roll if this share of the cues with something new begins with the end of the cue before.
-# Whole lines hardly ever do by chance. Single words sometimes do: "it is very, / very late".
+# Captions roll if this share of the cues with something new begins with the end of the cue before:
+# with a line of it, or with two words. One word often is the same by chance: "it is / is it not".
 MIN_LINES, MIN_WORDS = 0.3, 0.5
+LEAST_WORDS = 2
 # Lines are what is repeated, if they explain this share of the repeated words.
 MIN_EXPLAINED = 0.5
 # After a pause of more seconds nothing old is shown: a cue that only repeats is said again.
@@ -51,11 +54,11 @@ class Cue:
     lines: tuple[Line, ...]
     is_cleared: bool = False
 
-    @property
+    @cached_property
     def texts(self) -> list[str]:
         return [line.text for line in self.lines]
 
-    @property
+    @cached_property
     def words(self) -> list[str]:
         return " ".join(self.texts).split()
 
@@ -71,8 +74,8 @@ def said_once(cues: Sequence[Cue]) -> list[Cue]:
     has_times = any(line.is_timed for cue in cues for line in cue.lines)
     repeated_lines = partial(_repeated_lines, has_times=has_times)
 
-    by_lines = _rolling_share(cues, repeated_lines, lambda cue: len(cue.lines))
-    by_words = _rolling_share(cues, _repeated_words, lambda cue: len(cue.words))
+    by_lines = _rolling_share(cues, repeated_lines, lambda cue: len(cue.lines), 1)
+    by_words = _rolling_share(cues, _repeated_words, lambda cue: len(cue.words), LEAST_WORDS)
     if by_lines >= MIN_LINES and by_lines >= MIN_EXPLAINED * by_words:
         return _added(cues, repeated_lines, _without_lines)
     if by_words >= MIN_WORDS:
@@ -91,15 +94,18 @@ def _without_moments(cues: Sequence[Cue]) -> list[Cue]:
 
 
 def _rolling_share(
-    cues: Sequence[Cue], repeated: Callable[[Cue, Cue], int], size: Callable[[Cue], int]
+    cues: Sequence[Cue],
+    repeated: Callable[[Cue, Cue], int],
+    size: Callable[[Cue], int],
+    least: int,
 ) -> float:
-    """Return which share of the cues that add something repeats something as well."""
+    """Return which share of the cues that add something repeats at least so much as well."""
     n_new = n_rolling = 0
     for before, now in pairwise(cues):
         n_repeated = repeated(before, now)
         if n_repeated < size(now):
             n_new += 1
-            n_rolling += n_repeated > 0
+            n_rolling += n_repeated >= least
     return n_rolling / max(1, n_new)
 
 
@@ -114,10 +120,12 @@ def _added(
     return [cue for cue in added if cue.lines]
 
 
-def _overlap(before: Sequence[str], now: Sequence[str], most: int) -> int:
+def _overlap(before: list[str], now: list[str], most: int) -> int:
     """Return how many of the first `most` of `now` are the end of `before`, the largest number."""
-    sizes = range(min(len(before), most), 0, -1)
-    return next((n for n in sizes if list(before[-n:]) == list(now[:n])), 0)
+    for start in range(max(0, len(before) - most), len(before)):
+        if before[start] == now[0] and before[start:] == now[: len(before) - start]:
+            return len(before) - start
+    return 0
 
 
 def _repeated_lines(before: Cue, now: Cue, has_times: bool) -> int:

@@ -247,8 +247,9 @@ def _joined(cues: Sequence[Cue], notes: Counter[str]) -> Document:
 
 def _spoken(line: str, speaker: str) -> tuple[str, str, bool]:
     """Return a line as it is read, who speaks, and whether that is somebody new."""
-    if not line.startswith(MARK):
-        return line, speaker, SPEAKER.match(line) is not None
+    if not line.startswith(MARK):  # a part of a voice may have been repeated, and is left out
+        text = line.rpartition(MARK)[2].strip()
+        return text, speaker, SPEAKER.match(text) is not None
     _, voice, text = line.split(MARK, 2)
     if voice == speaker or not voice:
         return text, speaker, False

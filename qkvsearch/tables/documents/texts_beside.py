@@ -88,8 +88,6 @@ def _cells_of_places(frame: pd.DataFrame, columns: Columns, file: str) -> list[M
         raise DataError(
             f"`texts` {pattern!r}: write {{id}} where the id stands: 'talks/{{id}}.vtt'"
         )
-    if format_of(Path(PLACE.sub("x", pattern))) is None:
-        raise DataError(f"`texts` {pattern!r}: write the suffix of the files: 'talks/{{id}}.vtt'")
     texts = {}
     for place in places:
         names = list(frame.columns)
@@ -127,7 +125,7 @@ def _matching(pattern: str, cells: Mapping[str, str]) -> Iterator[Path]:
         return
     escaped = {name: glob.escape(cell) for name, cell in cells.items()}
     for name in sorted(glob.glob(_filled(pattern, escaped), recursive=True)):
-        if Path(name).is_file():
+        if Path(name).is_file() and format_of(Path(name)) is not None:
             yield Path(name)
 
 

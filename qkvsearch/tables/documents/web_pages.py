@@ -13,7 +13,6 @@ from qkvsearch.tables.documents.document import (
     PARAGRAPH_BREAK,
     Document,
     DocumentFormat,
-    clean,
     joined,
     settled,
 )
@@ -52,7 +51,7 @@ def read_page(text: str) -> Document:
 
 def _text_of(node: Any) -> str:
     """Return the text of an element in one line."""
-    return "" if node is None else " ".join(clean(node.text(deep=True, separator=" ")).split())
+    return "" if node is None else " ".join(joined(_pieces(node)).split())
 
 
 def _is_navigation(node: Any) -> bool:
