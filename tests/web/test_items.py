@@ -60,7 +60,7 @@ def test_items_are_added_and_replaced_by_the_owners_names_or_by_roles(dishes):
         ([{"id": "a8", "title": "x"}, {"title": "no id"}], "item 2 has no id"),
         ([{"id": " ", "title": "x"}], "item 1 has no id"),
         ([{"id": True, "title": "x"}], "item 1 must be a text or a number"),
-        ([{"id": "a8", "SKU": "a8", "title": "x"}], "names a column twice"),
+        ([{"id": "a8", "SKU": "a9", "title": "x"}], "names column `SKU` twice"),
         ([{"id": "a8", "title": "x"}, {"id": "a8 ", "title": "y"}], "'a8' occurs twice"),
         ([], "at least 1"),
         ({"id": "a8"}, "list"),
