@@ -13,11 +13,12 @@ from qkvsearch.errors import Count, DataError, UnknownIdError, listed_names, qua
 from qkvsearch.heads.component import Addition
 from qkvsearch.heads.stored_models import StoredModels
 from qkvsearch.learn.change_rules import REPLACE, ChangeRule
-from qkvsearch.learn.kept_cells import NewRows
+from qkvsearch.learn.kept_cells import AlignedRows
 from qkvsearch.store import Snapshot
 from qkvsearch.tables.catalog import (
     FOUND_IN_TITLES,
     ROW_NUMBERS,
+    ROWS_OF_AN_ITEM,
     Catalog,
     item_texts,
     one_row_each,
@@ -61,7 +62,7 @@ def addition(
     row_of = snapshot.catalog.find_items(ids.texts)
     positions = np.array([row_of.get(i, -1) for i in ids.texts], dtype=np.int64)
     read = pd.DataFrame({name: column.cells for name, column in cells.items()})
-    new_rows = NewRows(ids.texts, read, variants, positions)
+    new_rows = AlignedRows(ids.texts, read, variants, positions)
     new_rows = new_rows.with_kept_cells(snapshot, rule, given)
     rows, variants = new_rows.frame, new_rows.variants
     for name, fact in facts.items():
@@ -97,7 +98,9 @@ def _note_blanks(
     for number, name in enumerate(names):
         is_blank = texts[name].isna().tolist()
         n_lost = sum(
-            cells[number] is not None for cells, blank in zip(before, is_blank, strict=True) if blank
+            cells[number] is not None
+            for cells, blank in zip(before, is_blank, strict=True)
+            if blank
         )
         report.note(
             n_lost,
@@ -241,7 +244,9 @@ def _align_types(
     """
     columns, facts = {"id": TypedColumn("text", texts["id"])}, column_facts(snapshot)
     for name, fact in list(facts.items())[1:]:
-        column = typed(texts[name], fact.type, convention=fact.convention)
+        # The cells are texts, of which several rows of an item make a list again.
+        kind = "text" if fact.convention == ROWS_OF_AN_ITEM else fact.type
+        column = typed(texts[name], kind, convention=fact.convention)
         columns[name] = column
         emptied = column.emptied(fact.name, texts[name], texts["id"])
         if emptied and rule.refuses_unfit:

@@ -13,7 +13,7 @@ from qkvsearch.store import Snapshot
 
 
 @dataclass(frozen=True)
-class NewRows:
+class AlignedRows:
     """Rows that are to become items.
 
     ids: the text of each id. frame: their cells by stored column, id first. variants: as in
@@ -28,7 +28,7 @@ class NewRows:
 
     def with_kept_cells(
         self, snapshot: Snapshot, rule: ChangeRule, given: Collection[str]
-    ) -> NewRows:
+    ) -> AlignedRows:
         """Return the rows with the cells that the items of the build keep. given: the stored
         columns that the file has.
         """
@@ -44,7 +44,7 @@ class NewRows:
         if rule.keeps_columns:
             for name in set(names) - set(given):
                 is_kept[name][:] = True
-        for number, row in enumerate(known):
+        for number, row in enumerate(known.tolist()):
             shown = rule.shown.get(self.ids[row], {})
             for name, cell in shown.items():
                 is_kept[name][number] = cell == before.at[row, name]
@@ -56,7 +56,7 @@ class NewRows:
                 cells.loc[kept] = before.loc[kept, name]
                 frame[name] = cells
         variants = self._with_kept_variants(snapshot, known, is_kept)
-        return NewRows(self.ids, frame, variants, self.positions)
+        return AlignedRows(self.ids, frame, variants, self.positions)
 
     def _with_kept_variants(
         self, snapshot: Snapshot, known: np.ndarray, is_kept: Mapping[str, np.ndarray]

@@ -37,6 +37,9 @@ TOTAL = re.compile(
 )
 # The convention of an id that is the number of its row.
 ROW_NUMBERS = "row numbers"
+# The convention of a column of texts whose lists come from several rows of an item: each cell of
+# such a row is one entry.
+ROWS_OF_AN_ITEM = "rows of an item"
 # What the report of a build says of a column of years that it has made of the titles.
 FOUND_IN_TITLES = "found in titles"
 YEAR_IN_TITLE = r"\(([0-9]{4})(?:[-–][0-9]{0,4})?\)\s*$"
@@ -392,7 +395,8 @@ def combine(ids: pd.Series, columns: Mapping[str, TypedColumn], report: ReadRepo
             single[differing] = cells.groupby(owners).min()[differing]
             several[name], varying[name] = column.cells, differing
         elif name != "title" and (column.type == "list" or cells.str.len().max() <= MAX_LENGTH):
-            column.type = "list"
+            if column.type != "list":
+                column.type, column.convention = "list", ROWS_OF_AN_ITEM
             listed = owners.isin(differing)
             single[differing] = cells[listed].groupby(owners[listed]).agg(_joined)[differing]
             several[name], varying[name] = column.cells, differing
