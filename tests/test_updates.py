@@ -90,3 +90,18 @@ def test_what_is_lost_is_said(tents):
 def test_a_file_without_a_column_of_the_catalog_is_refused(tents):
     with pytest.raises(DataError, match=r"changes nothing.*price"):
         update(tents, [{"sku": "t1", "colour": "red"}])
+
+
+def test_what_was_in_the_file_stays_with_the_cells_that_stay(tmp_path):
+    lamps = pd.DataFrame({"id": [1, 2], "title": ["a", "b"], "price": ["$5", "$6"], "made": "n/a"})
+    with qkv.build(tmp_path / "ws", items=lamps.assign(kg=[1, 2]), encoder="corpus") as engine:
+        before = engine.show(1)
+        assert before["original"]["price"] == "$5"
+        update(engine, [{"id": 1, "kg": 3}])
+        assert engine.show(1) == before | {"kg": 3}
+        update(engine, [{"id": 1, "price": 7}])
+        assert "price" not in engine.show(1).get("original", {})
+        # The same number that is written otherwise is a change, or what is shown would be wrong.
+        done = engine.sync(lamps.assign(kg=[3, 2], price=["7", "6 USD"]))
+        assert (done.changed, done.unchanged) == (1, 1)
+        assert engine.show(2)["original"]["price"] == "6 USD"

@@ -63,7 +63,9 @@ def items(k: int, offset: int, where: Any, fields: str, sort: str | None, output
 @output_options
 def show(item: str, output: Output) -> None:
     """Show ITEM, an id or a unique title: every column of the catalog, and how many users
-    interacted with it. id:300 is read only as an id, title:300 only as a title.
+    interacted with it. id:300 is read only as an id, title:300 only as a title. A cell that is not
+    shown as it was in the file, such as one that was emptied, is listed as it was there as well
+    (`original` in JSON).
 
     \b
     Examples:
@@ -75,7 +77,9 @@ def show(item: str, output: Output) -> None:
     note = engine.catalog.titles.find_item(item)[1]
     run.notes([note] if note else [])
     card = engine.show(item)
-    rows = [[name, "" if cell is None else cell] for name, cell in card.items()]
+    shown = {name: cell for name, cell in card.items() if name != "original"}
+    rows = [[name, "" if cell is None else cell] for name, cell in shown.items()]
+    rows += [[f"{name} in the file", text] for name, text in card.get("original", {}).items()]
     output.write_one(card, [card], lambda: to_table([("", "left"), ("", "wrap")], rows))
 
 

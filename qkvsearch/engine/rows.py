@@ -31,6 +31,7 @@ from qkvsearch.rank.listing import (
     page_of,
 )
 from qkvsearch.rank.loaded_build import LoadedBuild
+from qkvsearch.rank.ranking import own_key
 from qkvsearch.store import StoredCatalog
 from qkvsearch.tables.catalog_columns import StoredColumn
 from qkvsearch.tables.column_types import type_named
@@ -261,13 +262,20 @@ class UserRows(RowsById):
 
 def item_card(histories: Histories, position: int) -> dict[str, Any]:
     """Return an item's row under the owner's column names, with its number of `users`, and with the
-    numbers and dates of its variants, of which the row has the smallest.
+    numbers and dates of its variants, of which the row has the smallest. `original`, if any, has
+    the cells that are not shown as they were in the owner's file, by column.
     """
     catalog = histories.catalog
     shown = [column for column in catalog.catalog_columns if not is_in_every_row(column)]
     (row,) = item_rows(catalog, np.array([position]), shown)
     row |= _variants(catalog, position)
     row["users"] = ItemUsers.of(histories, [position]).n_having(position)
+    originals = catalog.originals(position)
+    if originals:
+        columns = catalog.catalog_columns
+        row["original"] = {
+            own_key(columns.stored_as(stored).name): text for stored, text in originals.items()
+        }
     return row
 
 

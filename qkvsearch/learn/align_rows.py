@@ -22,6 +22,7 @@ from qkvsearch.tables.catalog import (
     Catalog,
     item_texts,
     one_row_each,
+    originals_of,
     years_in,
 )
 from qkvsearch.tables.catalog_columns import OWN_NAMES, CatalogColumns
@@ -62,14 +63,16 @@ def addition(
     row_of = snapshot.catalog.find_items(ids.texts)
     positions = np.array([row_of.get(i, -1) for i in ids.texts], dtype=np.int64)
     read = pd.DataFrame({name: column.cells for name, column in cells.items()})
-    new_rows = AlignedRows(ids.texts, read, variants, positions)
+    new_rows = AlignedRows(ids.texts, read, variants, originals_of(cells), positions)
     new_rows = new_rows.with_kept_cells(snapshot, rule, given)
-    rows, variants = new_rows.frame, new_rows.variants
+    rows = new_rows.frame
     for name, fact in facts.items():
         if name != "id" and type_named(fact.type).is_numeric:
             rows[name] = stored_numbers(rows[name])
     searched = tuple(snapshot.facts["text_columns"])
-    catalog = Catalog(ids, rows, searched, tuple(facts.values()), variants)
+    catalog = Catalog(
+        ids, rows, searched, tuple(facts.values()), new_rows.variants, new_rows.originals
+    )
     unread = _unread(snapshot, catalog, positions)
     return Addition(StoredModels(snapshot), catalog, positions, unread)
 

@@ -16,14 +16,15 @@ from qkvsearch.store import Snapshot
 class AlignedRows:
     """Rows that are to become items.
 
-    ids: the text of each id. frame: their cells by stored column, id first. variants: as in
-    `Catalog`. positions: the row in the build of the item that each one replaces, −1 for none,
+    ids: the text of each id. frame: their cells by stored column, id first. variants, originals: as
+    in `Catalog`. positions: the row in the build of the item that each one replaces, −1 for none,
     int64 (n,).
     """
 
     ids: Sequence[str]
     frame: pd.DataFrame
     variants: pd.DataFrame
+    originals: Mapping[str, pd.Series]
     positions: np.ndarray
 
     def with_kept_cells(
@@ -56,7 +57,30 @@ class AlignedRows:
                 cells.loc[kept] = before.loc[kept, name]
                 frame[name] = cells
         variants = self._with_kept_variants(snapshot, known, is_kept)
-        return AlignedRows(self.ids, frame, variants, self.positions)
+        originals = self._with_kept_originals(snapshot, known, is_kept)
+        return AlignedRows(self.ids, frame, variants, originals, self.positions)
+
+    def _with_kept_originals(
+        self, snapshot: Snapshot, known: np.ndarray, is_kept: Mapping[str, np.ndarray]
+    ) -> dict[str, pd.Series]:
+        """Return what cells were in the file, and for those that items keep, in the file before."""
+        texts_of: dict[str, dict[int, str]] = {name: {} for name in is_kept}
+        for name, originals in self.originals.items():
+            read = texts_of.setdefault(name, {})
+            read.update(zip(originals.index.tolist(), originals, strict=True))
+        for name, kept in is_kept.items():
+            for row in known[kept].tolist():
+                texts_of[name].pop(row, None)
+        numbers = {position: number for number, position in enumerate(self.positions[known])}
+        for position, name, text in snapshot.catalog.originals_at(self.positions[known]):
+            number = numbers[position]
+            if name in is_kept and is_kept[name][number]:
+                texts_of[name][int(known[number])] = text
+        return {
+            name: pd.Series(texts, dtype=object).sort_index()
+            for name, texts in texts_of.items()
+            if texts
+        }
 
     def _with_kept_variants(
         self, snapshot: Snapshot, known: np.ndarray, is_kept: Mapping[str, np.ndarray]

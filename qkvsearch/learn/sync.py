@@ -111,7 +111,9 @@ def _refuse_many(build: Snapshot, removed: np.ndarray, file: str) -> None:
 
 
 def _differing(build: Snapshot, in_file: Addition) -> np.ndarray:
-    """Return which items of a file are new or have another cell or variant, bool (n,)."""
+    """Return which items of a file are new or have another cell or variant, bool (n,). A cell that
+    is the same and was written otherwise is another one.
+    """
     catalog, positions = in_file.catalog, in_file.positions
     differing = positions < 0
     names = list(catalog.frame.columns[1:])
@@ -119,10 +121,34 @@ def _differing(build: Snapshot, in_file: Addition) -> np.ndarray:
     before = build.catalog.cells(positions[known], names)
     now = list(zip(*stored_columns(catalog.frame[names]), strict=True))
     variants_before, variants_now = _stored_variants(build), _variants_of(catalog)
+    originals_before, originals_now = _stored_originals(build), _originals_of(catalog)
     for row, cells in zip(known.tolist(), before, strict=True):
-        has_other_variants = variants_now.get(row) != variants_before.get(int(positions[row]))
-        differing[row] = has_other_variants or now[row] != cells
+        position = int(positions[row])
+        differing[row] = (
+            now[row] != cells
+            or variants_now.get(row) != variants_before.get(position)
+            or originals_now.get(row) != originals_before.get(position)
+        )
     return differing
+
+
+def _stored_originals(build: Snapshot) -> Mapping[int, Mapping[str, str]]:
+    """Return what the cells of each item of a build were in the file, by its row and column, where
+    they are not shown as they were.
+    """
+    originals: dict[int, dict[str, str]] = defaultdict(dict)
+    for position, name, text in build.catalog.all_originals():
+        originals[position][name] = text
+    return originals
+
+
+def _originals_of(catalog: Catalog) -> Mapping[int, Mapping[str, str]]:
+    """Return the same of the items of a file."""
+    originals: dict[int, dict[str, str]] = defaultdict(dict)
+    for name, texts in catalog.originals.items():
+        for row, text in zip(texts.index.tolist(), texts, strict=True):
+            originals[row][name] = text
+    return originals
 
 
 def _stored_variants(build: Snapshot) -> Mapping[int, Variants]:

@@ -81,7 +81,7 @@ class Hit(NamedTuple):
 
 
 # The names of fields in rows about items.
-ROW_NAMES = (*Hit._fields, "parts", "reasons", "users", "user", "query")
+ROW_NAMES = (*Hit._fields, "parts", "reasons", "users", "original", "user", "query")
 # Before the name of a catalog's column that is one of these.
 OWN_PREFIX = "items."
 

@@ -16,7 +16,7 @@ from qkvsearch.store.checksums import check_file, checksum_of, compare, read_che
 
 # A workspace of another format is refused. The number rises when the files of a build change, or
 # the terms of its texts: a query would be looked up by other terms than those that are stored.
-FORMAT_VERSION = 12
+FORMAT_VERSION = 13
 MANIFEST = "manifest.json"
 BUILDS_FOLDER = "builds"
 # The names of builds: a workspace may share its folder with other files.

@@ -52,7 +52,9 @@ class Catalog:
     Rows are in the natural order of the ids, so that ties broken by row are broken by id. frame:
     the columns id (text), title, then the source's own, each as its type. columns: the facts about
     each of them. variants: cells of items of several rows in columns that differ, under the row of
-    the item: a filter matches an item if it matches any of them.
+    the item: a filter matches an item if it matches any of them. originals: for each column with
+    cells that are not shown as they were in the file, what these were there, under the row of the
+    item.
     """
 
     ids: Ids
@@ -60,6 +62,7 @@ class Catalog:
     text_columns: tuple[str, ...]
     columns: tuple[ColumnFacts, ...] = ()
     variants: pd.DataFrame = field(default_factory=pd.DataFrame)
+    originals: Mapping[str, pd.Series] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -75,6 +78,10 @@ class Catalog:
             ids=Ids([texts[row] for row in taken], self.ids.fold, self.ids.integer),
             frame=self.frame[is_taken].reset_index(drop=True),
             variants=variants.rename(index=new_row),
+            originals={
+                name: texts.loc[texts.index.isin(taken)].rename(index=new_row)
+                for name, texts in self.originals.items()
+            },
         )
 
     def texts(self) -> list[str]:
@@ -132,7 +139,16 @@ def catalog_from_frame(
     report.notes.extend(_notes_on_names(items))
     if "year" not in {name.casefold() for name in cells}:
         _add_year(typed_frame, facts)
-    return Catalog(order, typed_frame, searched, tuple(facts), variants)
+    return Catalog(order, typed_frame, searched, tuple(facts), variants, originals_of(cells))
+
+
+def originals_of(columns: Mapping[str, TypedColumn]) -> dict[str, pd.Series]:
+    """Return what the cells that are not shown as they were in the file were there, by column."""
+    return {
+        name: column.original.dropna()
+        for name, column in columns.items()
+        if column.original is not None
+    }
 
 
 def catalog_of_ids(ids: Ids) -> Catalog:
@@ -200,6 +216,8 @@ def one_row_each(
     first = pd.Series(columns["id"].cells.index, columns["id"].cells)[order.texts]
     for column in columns.values():
         column.cells = column.cells.loc[first].reset_index(drop=True)
+        if column.original is not None:
+            column.original = column.original.loc[first].reset_index(drop=True)
     columns["title"].name_blanks(columns["id"].cells)
     row_of = {text: row for row, text in enumerate(order.texts)}
     return order, variants.rename(index=row_of)
@@ -383,6 +401,8 @@ def combine(ids: pd.Series, columns: Mapping[str, TypedColumn], report: ReadRepo
     for name, column in columns.items():
         if repeated.empty or name == "id":
             column.cells = column.cells.loc[first]
+            if column.original is not None:
+                column.original = column.original.loc[first]
             continue
         single = column.cells.groupby(ids, sort=False).first()
         cells = column.cells.loc[repeated.index].dropna()
@@ -403,11 +423,28 @@ def combine(ids: pd.Series, columns: Mapping[str, TypedColumn], report: ReadRepo
         else:
             items = quantity(len(differing), "item")
             report.notes.append(f"{items} with several texts of {name}: the first one counts")
+        if column.original is not None:
+            column.original = _originals_of_items(column, single, ids)
         column.cells = single.set_axis(first)
     if len(repeated):
         report.notes.append(_example(repeated, several))
     rows = repeated[repeated.isin({id_ for index in varying.values() for id_ in index})]
     return pd.DataFrame({name: several[name][rows.index] for name in varying}).set_axis(rows)
+
+
+def _originals_of_items(column: TypedColumn, single: pd.Series, ids: pd.Series) -> pd.Series:
+    """Return the originals of items, under their first rows. single: the cell of each item.
+
+    The original is that of the first row that has the item's cell, and of an empty cell the first
+    one of all rows. A list that was joined from several rows has none.
+    """
+    assert column.original is not None
+    of_item = single.reindex(ids).set_axis(ids.index)
+    is_empty = of_item.isna() & column.cells.isna() & column.original.notna()
+    is_cell = (of_item == column.cells).fillna(False).astype(bool)
+    rows_with_cell = ids[is_empty | is_cell].drop_duplicates()
+    originals = pd.Series(column.original[rows_with_cell.index].to_numpy(), rows_with_cell)
+    return originals.reindex(single.index).set_axis(ids.drop_duplicates().index)
 
 
 def _joined(cells: pd.Series) -> str:

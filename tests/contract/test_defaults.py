@@ -122,7 +122,7 @@ CONSTANTS = [
     ("text", "MAX_TERM", 32),
     ("store", "MAX_BASES", 2),
     ("store", "MAX_BUILDS", 50),
-    ("store", "FORMAT_VERSION", 12),
+    ("store", "FORMAT_VERSION", 13),
     ("learn", "MAX_SEGMENTS", 32),
     ("learn", "MAX_CHANGED_SHARE", 0.2),
 ]

@@ -34,7 +34,8 @@ class CatalogRows:
     columns: name and SQL type of each, id and title first. rows: the cells of each item in that
     order, None for a blank one, sorted by id. fold: ids that differ only in case are the same.
     varying: columns of which items have several values; variants: the row of an item and one value
-    of each of these columns.
+    of each of these columns. originals: row, column and text of each cell that is not shown as it
+    was in the owner's file.
     """
 
     columns: Sequence[tuple[str, str]]
@@ -42,6 +43,7 @@ class CatalogRows:
     fold: bool = False
     varying: Sequence[str] = ()
     variants: Iterable[Sequence[Any]] = ()
+    originals: Iterable[tuple[int, str, str]] = ()
 
     @classmethod
     def of(cls, catalog: Catalog) -> CatalogRows:
@@ -49,7 +51,11 @@ class CatalogRows:
         frame, id_type = catalog.frame, "INTEGER" if catalog.ids.integer else "TEXT"
         types = [(name, _sql_type(frame[name])) for name in frame.columns[1:]]
         return cls(
-            [("id", id_type), *types], _cells(catalog), catalog.ids.fold, *_variants(catalog)
+            [("id", id_type), *types],
+            _cells(catalog),
+            catalog.ids.fold,
+            *_variants(catalog),
+            originals=_originals(catalog),
         )
 
     @classmethod
@@ -62,13 +68,26 @@ class CatalogRows:
         (name, id_type), *others = stored.sql_types.items()
         id_type = id_type if catalog.ids.integer else "TEXT"
         columns = [(name, id_type), *others]
-        return cls(columns, _cells(catalog), stored.fold_ids, *_variants(catalog))
+        return cls(
+            columns,
+            _cells(catalog),
+            stored.fold_ids,
+            *_variants(catalog),
+            originals=_originals(catalog),
+        )
 
     @classmethod
     def of_stored(cls, stored: ItemTable) -> CatalogRows:
         """Return all items of a build as one base."""
         columns, varying = list(stored.sql_types.items()), stored.varying
-        return cls(columns, stored.all_cells(), stored.fold_ids, varying, stored.variants(varying))
+        return cls(
+            columns,
+            stored.all_cells(),
+            stored.fold_ids,
+            varying,
+            stored.variants(varying),
+            stored.all_originals(),
+        )
 
 
 def write_catalog(path: Path, contents: CatalogRows, users: Ids | None = None) -> None:
@@ -108,6 +127,12 @@ def _fill_items(db: sqlite3.Connection, contents: CatalogRows, fold: bool) -> No
         db.executemany(f"INSERT INTO variants VALUES ({values})", contents.variants)
         db.execute("CREATE INDEX variants_position ON variants (_position)")
 
+    db.execute(
+        "CREATE TABLE originals (_position INTEGER, name TEXT, text TEXT, "
+        "PRIMARY KEY (_position, name)) WITHOUT ROWID"
+    )
+    db.executemany("INSERT INTO originals VALUES (?, ?, ?)", contents.originals)
+
     db.create_function("qkv_title_key", 1, lambda title: title_key(str(title)), deterministic=True)
     db.execute("CREATE TABLE titles (key TEXT NOT NULL, position INTEGER PRIMARY KEY)")
     with held_interrupts():
@@ -146,6 +171,15 @@ def _cells(catalog: Catalog) -> Iterable[tuple[Any, ...]]:
 def _variants(catalog: Catalog) -> tuple[list[str], Iterable[tuple[Any, ...]]]:
     frame = catalog.variants
     return list(frame), zip(map(int, frame.index), *stored_columns(frame), strict=True)
+
+
+def _originals(catalog: Catalog) -> list[tuple[int, str, str]]:
+    """Return row, column and text of the cells that are not shown as they were, sorted."""
+    return sorted(
+        (row, name, text)
+        for name, originals in catalog.originals.items()
+        for row, text in zip(originals.index.tolist(), originals, strict=True)
+    )
 
 
 def stored_columns(frame: Any) -> list[Any]:

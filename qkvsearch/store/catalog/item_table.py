@@ -155,6 +155,25 @@ class ItemTable:
         columns = self.columns
         return dict(zip(columns, self.cells([position], columns)[0], strict=True))
 
+    def originals(self, position: int) -> dict[str, str]:
+        """Return what the cells of an item that are not shown as they were in the owner's file were
+        there, by stored column.
+        """
+        originals: dict[str, str] = {}
+        for catalog, rows in self._located([position]):
+            originals |= {name: text for _, name, text in catalog.originals(rows)}
+        return {name: originals[name] for name in self.columns if name in originals}
+
+    def originals_at(self, positions: Sequence[int] | np.ndarray) -> Iterator[tuple[int, str, str]]:
+        """Yield row number, stored column and text of all such cells of these items."""
+        for catalog, rows in self._located([int(position) for position in positions]):
+            for row, name, text in catalog.originals(rows):
+                yield catalog.item_row(row), name, text
+
+    def all_originals(self) -> Iterator[tuple[int, str, str]]:
+        """Yield row number, stored column and text of all such cells."""
+        return self._in_order(SegmentCatalog.originals)
+
     def all_cells(self) -> Iterator[tuple[Any, ...]]:
         """Yield the cells of each item in the order of `columns`; None for a blank cell."""
         return (cells[1:] for cells in self._rows_of_all(self.columns))

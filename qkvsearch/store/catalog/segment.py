@@ -175,6 +175,16 @@ class SegmentCatalog:
         values = (sql_name(name) if name in self.variant_columns else "NULL" for name in columns)
         return self.stream(f"SELECT _position, {', '.join(values)} FROM variants ORDER BY 1, rowid")
 
+    def originals(self, rows: Sequence[int] | None = None) -> Iterator[tuple[int, str, str]]:
+        """Yield row number, stored column and text of each cell that is not shown as it was in the
+        owner's file, of all rows or of these, sorted.
+        """
+        sql = "SELECT _position, name, text FROM originals"
+        if rows is None:
+            return self.stream(f"{sql} ORDER BY 1, 2")
+        among = "WHERE _position IN (SELECT value FROM json_each(?))"
+        return self.stream(f"{sql} {among} ORDER BY 1, 2", json.dumps(list(rows)))
+
     def keyed_titles(self, where: str = "1", *values: Any) -> Iterator[tuple[int, str, str]]:
         """Yield row number, key and title of the items for which `where` (SQL) holds, sorted."""
         joined = "titles AS keyed CROSS JOIN items ON _position = position"

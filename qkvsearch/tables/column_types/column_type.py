@@ -71,6 +71,12 @@ class ColumnType(ABC):
 
     # --- stored cells, never None ---
 
+    def is_as_written(self, text: str, cell: Any) -> bool:
+        """Return whether a cell is shown as it was in the file, where it was `text`, which has no
+        spaces around it. Otherwise that text is kept, for `show`.
+        """
+        return text == str(cell)
+
     def searched(self, cell: Any) -> str:
         """Return what search reads of a cell."""
         return str(cell)

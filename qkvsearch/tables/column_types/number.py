@@ -40,6 +40,18 @@ class NumberType(ColumnType):
 
         return read_numbers(texts, counts, convention)
 
+    def is_as_written(self, text: str, cell: Any) -> bool:
+        """Return True for 1.50 shown as 1.5 as well.
+
+        >>> [NumberType().is_as_written(text, 1.5) for text in ("1.5", "1.50", "1,50", "$1.5")]
+        [True, True, False, False]
+        >>> NumberType().is_as_written("3.00", 3), NumberType().is_as_written("100", 1)
+        (True, False)
+        """
+        if "." in text and "e" not in text.lower():
+            text = text.rstrip("0").removesuffix(".")
+        return text == id_text(cell)
+
     def entries(self, cell: Any) -> list[str]:
         return [id_text(cell)]
 

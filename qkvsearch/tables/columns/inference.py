@@ -33,7 +33,8 @@ class TypedColumn:
 
     cells: int, float or text with gaps. unfit: which cells were emptied because they do not fit,
     bool. changed: how many cells were changed, by the kind of change. convention: as in
-    `ParsedCells`.
+    `ParsedCells`. original: what the cells that are not shown as they were in the file were there,
+    None for all others; None for the column where there is no such cell.
     """
 
     type: str
@@ -41,6 +42,7 @@ class TypedColumn:
     unfit: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=bool))
     changed: Counter[str] = field(default_factory=Counter)
     convention: str = ""
+    original: pd.Series | None = None
 
     def facts(self, name: str, role: str, stored: str) -> ColumnFacts:
         """Return the facts to store. name: the column in the file; stored: in the workspace."""
@@ -132,10 +134,14 @@ def typed(
     distinct_cells = typed_distinct(
         texts, counts, requested, searched=searched, convention=convention
     )
+    original = distinct_cells.original
+    if original is not None:
+        original = original.reindex(codes).set_axis(column.index)
     return replace(
         distinct_cells,
         cells=distinct_cells.cells.reindex(codes).set_axis(column.index).rename(column.name),
         unfit=np.append(distinct_cells.unfit, False)[codes],
+        original=original,
     )
 
 
@@ -162,7 +168,24 @@ def typed_distinct(
         changed[f"{text} emptied"] += int(count)
     changed[f"emptied: no {parsed.type}"] += int(counts[unfit].sum())
     changed["HTML removed"] += int(counts[(clean != texts).to_numpy(bool)].sum())
-    return TypedColumn(parsed.type, values, unfit, +changed, parsed.convention)
+    original = _originals(texts, values, type_named(parsed.type))
+    return TypedColumn(parsed.type, values, unfit, +changed, parsed.convention, original)
+
+
+def _originals(texts: pd.Series, values: pd.Series, column_type: ColumnType) -> pd.Series | None:
+    """Return the texts of the cells that are not shown as they were written, None for all others;
+    None where there is no such cell.
+    """
+    is_text = column_type is TEXT
+    is_filled = values.notna().to_numpy(bool)
+    originals: list[str | None] = []
+    for text, cell, has_cell in zip(texts, values, is_filled, strict=True):
+        bare = text if is_text and text == cell else text.strip()
+        is_kept = not column_type.is_as_written(bare, cell) if has_cell else bare != ""
+        originals.append(bare if is_kept else None)
+    if not any(originals):
+        return None
+    return pd.Series(originals, index=texts.index, dtype=object)
 
 
 def _decide(
