@@ -159,6 +159,7 @@ FUNCTIONS = {
     "record_many": {"source": "none.csv"},
     "undo_record": {},
     "add": {"items": "none.csv"},
+    "sync": {"items": "none.csv"},
     "remove": {"items": "Heat"},
     "learn": {},
     "compact": {},

@@ -406,3 +406,11 @@ def test_after_forget_the_interactions_of_removed_items_are_not_counted(path):
     with Engine(path) as engine:
         line = engine.info()["rows"][-1]
     assert line == "since then: 0 added, 0 replaced, 5 removed"
+
+
+def test_a_number_that_only_a_removed_item_had_is_not_suggested(path):
+    with Engine(path) as engine:
+        suggested = "Did you mean made:2010?"
+        assert suggested in engine.search("2010").notes
+        engine.remove([30])
+        assert suggested not in engine.search("2010").notes

@@ -30,6 +30,7 @@ GROUPS = {
     "Your data": {
         "build": "build",
         "add": "changes",
+        "sync": "changes",
         "remove": "changes",
         "record": "changes",
         "learn": "changes",

@@ -1,5 +1,5 @@
-"""Commands that change a workspace: `qkvsearch add`, `remove`, `record`, `learn`, `compact`,
-`rollback`, `repair` and `forget`.
+"""Commands that change a workspace: `qkvsearch add`, `sync`, `remove`, `record`, `learn`,
+`compact`, `rollback`, `repair` and `forget`.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ from qkvsearch.cli.columns import columns_of, event_options, file_options, item_
 from qkvsearch.cli.context import NUMBER, TYPED, command, reason_of, settings, wait_option
 from qkvsearch.cli.listing_table import cell_text, write_listing
 from qkvsearch.cli.render import Output, output_options
+from qkvsearch.cli.text_table import to_table
 from qkvsearch.errors import DataError, QkvError, quantity
 from qkvsearch.terminal import in_one_line
 
@@ -63,6 +65,11 @@ def confirm(question: str) -> None:
 @click.argument("file", type=click.Path(path_type=str), required=False)
 @item_columns("FILE", "the columns to search in, in the order of the build, if names differ")
 @click.option(
+    "--update",
+    is_flag=True,
+    help="Only change the columns that FILE has, of items that are there.",
+)
+@click.option(
     "--interactions",
     metavar="LOG",
     type=click.Path(path_type=str),
@@ -73,9 +80,14 @@ def confirm(question: str) -> None:
 @again_option
 @file_options
 @wait_option
-def add(file: str | None, interactions: str | None, again: bool, **of_log: Any) -> None:
+def add(
+    file: str | None, update: bool, interactions: str | None, again: bool, **of_log: Any
+) -> None:
     """Add the items of FILE, or replace items with the same ids; or record the interactions of a
     LOG. FILE may be a folder of subtitles, texts, Markdown and HTML, one item a file.
+
+    A replaced item has only what FILE says of it. With --update an item keeps what FILE has no
+    column for; an empty cell empties, and an id that is not in the catalog is an error.
 
     `search` finds new items at once, and `recommend` places those without interactions by their
     text, marked cold. Nothing is learned again: the encoder and the preferences stay those of the
@@ -85,6 +97,7 @@ def add(file: str | None, interactions: str | None, again: bool, **of_log: Any) 
     \b
     Examples:
       qkvsearch -w shop add new-products.csv
+      qkvsearch -w shop add prices.csv --update
       qkvsearch -w shop add --interactions orders-of-may.csv
     """
     if file is None and interactions is None:
@@ -93,20 +106,21 @@ def add(file: str | None, interactions: str | None, again: bool, **of_log: Any) 
         name: of_log.pop(name) for name in ("id_column", "title_column", "text_columns", "texts")
     }
     of_files = {name: of_log.pop(name) for name in ("ignore", "delimiter", "encoding")}
-    if file is None and any(of_items.values()):
-        raise click.UsageError("these columns belong to items: add FILE")
+    if file is None and (update or any(of_items.values())):
+        raise click.UsageError("these options belong to items: add FILE")
     if interactions is None and (again or any(of_log.values())):
         raise click.UsageError("these options belong to a log: --interactions LOG")
     run = settings()
     engine = run.open_writable()
     if file is not None:
         with run.progress() as progress:
-            done = engine.add(file, columns_of(**of_items, **of_files), progress=progress)
+            columns = columns_of(**of_items, **of_files)
+            done = engine.add(file, columns, update=update, progress=progress)
         run.notes(done.notes)
-        run.message(
-            f"{engine.workspace.path}: {done.added:,} added, {done.replaced:,} replaced; "
-            f"{quantity(done.n_items, 'item')}."
-        )
+        counts = f"{done.added:,} added, {done.replaced:,} replaced"
+        if update:
+            counts = f"{done.replaced:,} changed"
+        run.message(f"{engine.workspace.path}: {counts}; {quantity(done.n_items, 'item')}.")
     if interactions is not None:
         columns = columns_of(**of_log, **of_files)
         try:
@@ -119,6 +133,51 @@ def add(file: str | None, interactions: str | None, again: bool, **of_log: Any) 
             ) from error
         run.notes(recorded.notes)
         run.message(f"Recorded {_summary(recorded)}.")
+
+
+@command(short_help="Make the items those of a file, without a rebuild.")
+@click.argument("file", type=click.Path(path_type=str))
+@item_columns("FILE", "the columns to search in, in the order of the build, if names differ")
+@click.option("--keep-missing", is_flag=True, help="Do not remove the items that FILE lacks.")
+@click.option("--yes", is_flag=True, help="Also remove more than a fifth of the items.")
+@file_options
+@wait_option
+@output_options
+def sync(file: str, keep_missing: bool, yes: bool, output: Output, **columns: str | None) -> None:
+    """Make the items those of FILE, such as a nightly export: add what is new, change what differs,
+    and remove what FILE lacks, with its interactions. All this is one build, and no build where
+    nothing differs.
+
+    The items keep their interactions, and a column that FILE lacks stays as it is. If FILE lacks
+    more than a fifth of the items, it may have been cut off: the command changes nothing and fails,
+    unless with --yes or --keep-missing. --format shows the numbers. `rollback` undoes it.
+
+    \b
+    Examples:
+      qkvsearch -w shop sync export.csv
+      qkvsearch -w shop sync export.csv --format json
+    """
+    run = settings()
+    engine = run.open_writable()
+    with run.progress() as progress:
+        done = engine.sync(
+            file, columns_of(**columns), keep_missing=keep_missing, yes=yes, progress=progress
+        )
+    run.notes(done.notes)
+    counts = f"{done.added:,} added, {done.changed:,} changed, {done.removed:,} removed"
+    if done.interactions_removed:
+        counts += f" with {quantity(done.interactions_removed, 'interaction')}"
+    if not done.added + done.changed + done.removed:
+        counts = "nothing to change"
+    run.message(f"{engine.workspace.path}: {counts}; {quantity(done.n_items, 'item')}.")
+    if output.is_requested:
+        numbers = asdict(done)
+        del numbers["notes"]  # they are printed already
+        rows = [[name, f"{number:,}"] for name, number in numbers.items()]
+        with _results_of_a_change():
+            output.write_one(
+                numbers, [numbers], lambda: to_table([("", "left"), ("", "right")], rows)
+            )
 
 
 @command(short_help="Remove items from a workspace without a rebuild.")
@@ -201,6 +260,11 @@ def _titles(done: Revision) -> str:
     flag_value="last",
     help="Take back a batch, by default the last one that you recorded.",
 )
+@click.option(
+    "--event",
+    metavar="NAME",
+    help="What a single interaction is, such as purchase; it counts as such events of the build.",
+)
 @again_option
 @log_columns("FILE")
 @event_options
@@ -208,15 +272,22 @@ def _titles(done: Revision) -> str:
 @wait_option
 @output_options
 def record(
-    words: tuple[str, ...], undo: str | None, again: bool, output: Output, **columns: Any
+    words: tuple[str, ...],
+    undo: str | None,
+    event: str | None,
+    again: bool,
+    output: Output,
+    **columns: Any,
 ) -> None:
     """Record that USER interacted with ITEM, perhaps with a RATING; or record every row of FILE.
 
     The next `recommend` counts it, without a rebuild. A new user is created; ITEM, an id or a
     title, must be in the catalog. If the log has weights instead of ratings, such as quantities,
-    RATING is a weight, and a negative one takes back. FILE is a table such as `build` reads; all
-    usable rows are recorded at once, and the others are counted. The same content is not recorded
-    twice, unless with --again.
+    RATING is a weight, and a negative one takes back. If the log has events, --event NAME says
+    which one it is: it has the weight that the build gave such events, times RATING, if any.
+
+    FILE is a table such as `build` reads; all usable rows are recorded at once, and the others are
+    counted. The same content is not recorded twice, unless with --again.
 
     Each call is a batch with a number. --undo takes back the last batch that you, the user of the
     operating system, recorded on the command line or from Python; again, the one before. --undo
@@ -225,12 +296,13 @@ def record(
     \b
     Examples:
       qkvsearch -w films record 1017 "Heat (1995)" 4.5
+      qkvsearch -w shop record ann 4711 --event purchase
       qkvsearch -w shop record today.csv
       qkvsearch -w shop record --undo
       qkvsearch -w shop record --undo 17
     """
-    _check_words(words, undo, {**columns, "again": again})
-    from qkvsearch.learn.recording import Recording
+    _check_words(words, undo, event, {**columns, "again": again})
+    from qkvsearch.learn.recording import NewRow, Recording
 
     run = settings()
     engine = run.open_writable()
@@ -245,7 +317,8 @@ def record(
     else:
         recording = Recording(engine.workspace, engine.current_build.histories)
         value = float(words[2]) if words[2:] else None
-        done = recording.record([(words[0], words[1], *recording.values.by_kind(value))])
+        rating, weight = recording.values.by_kind(value)
+        done = recording.record([NewRow(words[0], words[1], rating, weight, event)])
     run.notes(done.notes)
     run.message(f"{'Took back' if undo else 'Recorded'} {_summary(done)}.")
     if output.is_requested:
@@ -253,7 +326,9 @@ def record(
             write_listing(done, "interactions", output)
 
 
-def _check_words(words: tuple[str, ...], undo: str | None, of_file: dict[str, Any]) -> None:
+def _check_words(
+    words: tuple[str, ...], undo: str | None, event: str | None, of_file: dict[str, Any]
+) -> None:
     """Raise `click.UsageError` for arguments of `record` that name nothing to record."""
     context = click.get_current_context()
     typed = context.find_root().meta.get(TYPED, [])
@@ -267,6 +342,11 @@ def _check_words(words: tuple[str, ...], undo: str | None, of_file: dict[str, An
         raise click.UsageError("name a user and an item, or a file of interactions, or --undo")
     if len(words) != 1 and any(of_file.values()):
         raise click.UsageError("columns, delimiters and --again belong to a file: record FILE")
+    if event is not None and len(words) < 2:
+        raise click.UsageError(
+            "--event is of a single interaction: name a user and an item; of a file, "
+            "--event-column names the column of events"
+        )
     if len(words) == 3 and not NUMBER.fullmatch(words[2]):
         raise click.UsageError(f"{words[2]!r} is not a number; the third word is a rating")
 

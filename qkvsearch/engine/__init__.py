@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from qkvsearch.learn.learn_again import Learned
     from qkvsearch.learn.merge import Merged
     from qkvsearch.learn.repair import Repaired
+    from qkvsearch.learn.sync import Synced
     from qkvsearch.rank.batch import Exported
     from qkvsearch.rank.listing import Listing
     from qkvsearch.rank.ranking import Ranking
@@ -97,8 +98,8 @@ class Engine:
 
     Questions: `search`, `recommend`, `recommend_all`, `similar`, `attend`,
     `encode`, `map`, `export_embeddings`; `items`, `users`, `show`, `history`, `records`, `info` and
-    `builds` list what is stored. Changes: `record`, `record_many`, `undo_record`, `add`, `remove`,
-    `learn`, `compact`, `rollback`, `forget`. Measurements: `evaluate_search`,
+    `builds` list what is stored. Changes: `record`, `record_many`, `undo_record`, `add`, `sync`,
+    `remove`, `learn`, `compact`, `rollback`, `forget`. Measurements: `evaluate_search`,
     `evaluate_recommend`, `compare`, `tune`, `tune_search`, `reset_tuning`. Several threads may
     use an engine.
 
@@ -616,7 +617,13 @@ class Engine:
 
     @checked_arguments
     def record(
-        self, user: Id, item: Id, rating: float | None = None, *, weight: float | None = None
+        self,
+        user: Id,
+        item: Id,
+        rating: float | None = None,
+        *,
+        weight: float | None = None,
+        event: str | None = None,
     ) -> Listing:
         """Write one more interaction to disk, and return it with its `batch`. The next `recommend`
         counts it, without a rebuild.
@@ -624,13 +631,19 @@ class Engine:
         A new user is created. If a pair is recorded again, the latest counts; without a rating it
         keeps its previous one, or counts in full. A log has ratings, or weights, such as
         quantities, of which a negative one takes back; the other is refused. Recorded interactions
-        stay when the workspace is built again. Raises `UnknownIdError` for an item that is not in
-        the catalog, and `QkvError` for a rating or a weight that cannot be used.
+        stay when the workspace is built again.
+
+        event: what it is, such as "purchase", where the log has events. It has the weight that the
+        build gave such events; with a `weight`, such as a quantity, the product of both.
+
+        Raises `UnknownIdError` for an item that is not in the catalog, and `QkvError` for a rating
+        or a weight that cannot be used, and for an event without a weight.
         """
-        from qkvsearch.learn.recording import Recording
+        from qkvsearch.learn.recording import NewRow, Recording
 
         build = self.current_build
-        return Recording(self.workspace, build.histories).record([(user, item, rating, weight)])
+        row = NewRow(user, item, rating, weight, event)
+        return Recording(self.workspace, build.histories).record([row])
 
     @checked_arguments
     def record_many(
@@ -662,14 +675,47 @@ class Engine:
 
     @checked_arguments
     def add(
-        self, items: Source, columns: Columns | None = None, *, progress: Progress | None = None
+        self,
+        items: Source,
+        columns: Columns | None = None,
+        *,
+        update: bool = False,
+        progress: Progress | None = None,
     ) -> Revision:
         """Add the items of a file or frame without a rebuild. They replace items with the same
         ids. Raises `QkvError`.
+
+        update: only change the columns that the file has, of items that are there; all their other
+        cells stay. An empty cell empties. A new id is an `UnknownIdError`, and nothing is changed.
         """
         from qkvsearch.learn.add import add_items
+        from qkvsearch.learn.change_rules import REPLACE, UPDATE
 
-        return self._changed(add_items, items, columns, progress)
+        rule = UPDATE if update else REPLACE
+        return self._changed(add_items, items, columns, progress, rule=rule)
+
+    @checked_arguments
+    def sync(
+        self,
+        items: Source,
+        columns: Columns | None = None,
+        *,
+        keep_missing: bool = False,
+        yes: bool = False,
+        progress: Progress | None = None,
+    ) -> Synced:
+        """Make the items those of a file or frame, such as a nightly export, in one new build: add
+        what is new, change what differs, and remove what the file lacks, with its interactions.
+
+        Return how many items that were; where nothing differs, no build is made. A column that the
+        file lacks stays as it is. keep_missing: remove none. yes: also remove more than a fifth of
+        the items, which is a `QkvError` otherwise. Raises `QkvError`.
+        """
+        from qkvsearch.learn.sync import sync_items
+
+        return self._changed(
+            sync_items, items, columns, keep_missing=keep_missing, yes=yes, progress=progress
+        )
 
     @checked_arguments
     def remove(

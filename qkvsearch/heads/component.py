@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import compress
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
@@ -111,11 +111,18 @@ class Addition:
     positions: np.ndarray
     # False where the texts are those of the replaced item, which are encoded already, bool (n,).
     unread: np.ndarray
+    # Rows in the build of the items that are removed at once, int64.
+    removed: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
     @cached_property
     def replaced(self) -> np.ndarray:
         """Rows in the build of the items that are replaced, int64."""
         return self.positions[self.positions >= 0]
+
+    @property
+    def deleted(self) -> np.ndarray:
+        """Rows in the build of the items that are replaced or removed, int64."""
+        return np.concatenate([self.replaced, self.removed])
 
     @cached_property
     def new_fields(self) -> list[list[str]]:
@@ -144,7 +151,9 @@ class IndexComponent(StoredArrays, ABC, Generic[T]):
         return {}
 
     def extend(self, contents: BuildContents, addition: Addition, progress: Progress) -> None:
-        """Add the arrays of a segment with new items, and sums that change."""
+        """Add the arrays of a segment with new items, and sums that change, also by the items that
+        are removed.
+        """
         self.put(contents, **self.new_rows(addition, progress))
 
     def delete(self, contents: BuildContents, snapshot: Snapshot, deleted: np.ndarray) -> None:

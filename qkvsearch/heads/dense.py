@@ -256,9 +256,9 @@ class DenseComponent(IndexComponent[StoredHead]):
     def extend(self, contents: BuildContents, addition: Addition, progress: Progress) -> None:
         arrays = self.new_rows(addition, progress)
         self.put(contents, **arrays)
-        snapshot, replaced = addition.previous.snapshot, addition.replaced
-        self._resum(contents, snapshot, replaced, arrays["keys"])
-        self._note_change(contents, snapshot, replaced, arrays.get("cut"))
+        snapshot, deleted = addition.previous.snapshot, addition.deleted
+        self._resum(contents, snapshot, deleted, arrays["keys"])
+        self._note_change(contents, snapshot, deleted, arrays.get("cut"))
 
     def delete(self, contents: BuildContents, snapshot: Snapshot, deleted: np.ndarray) -> None:
         self._resum(contents, snapshot, deleted)

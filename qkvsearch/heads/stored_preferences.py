@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 import numpy as np
 
 from qkvsearch._utils.callbacks import Progress
-from qkvsearch.heads.component import RECOMMEND_HEADS, TUNED, BuildModels, LearnedComponent
+from qkvsearch.heads.component import (
+    RECOMMEND_HEADS,
+    TUNED,
+    Addition,
+    BuildModels,
+    LearnedComponent,
+)
 from qkvsearch.heads.dense_keys import DenseKeys
 from qkvsearch.heads.interaction_rows import counts_by_item
 from qkvsearch.heads.preference_head import Remaining
@@ -167,6 +173,11 @@ class PreferencesComponent(LearnedComponent[StoredPreferences]):
         for starts_name in lists:
             arrays.update(self.renumbered_lists(models.snapshot, starts_name))
         return arrays
+
+    def extend(self, contents: BuildContents, addition: Addition, progress: Progress) -> None:
+        super().extend(contents, addition, progress)
+        if len(addition.removed):
+            self.delete(contents, addition.previous.snapshot, addition.removed)
 
     def delete(self, contents: BuildContents, snapshot: Snapshot, deleted: np.ndarray) -> None:
         for head in PREFERENCE_HEADS.values():

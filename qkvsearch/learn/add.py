@@ -18,6 +18,7 @@ from qkvsearch.heads.component import Addition
 from qkvsearch.heads.passages import PassagesComponent
 from qkvsearch.heads.registry import each_component
 from qkvsearch.heads.stored_log import LogComponent
+from qkvsearch.learn.change_rules import REPLACE, ChangeRule
 from qkvsearch.learn.merge import merge_if_many
 from qkvsearch.rank.options import as_list
 from qkvsearch.store import BuildContents, Snapshot, Workspace
@@ -29,7 +30,10 @@ from qkvsearch.text.pretrained.encoding_cache import forget_texts
 from qkvsearch.where import Where
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from qkvsearch.tables.dataset import Source
+    from qkvsearch.tables.report import ReadReport
 
 # The fact with the totals of all updates since the build.
 REVISED = "revised"
@@ -57,38 +61,78 @@ def add_items(
     source: Source,
     columns: Columns | None = None,
     progress: Progress | None = None,
+    *,
+    rule: ChangeRule = REPLACE,
 ) -> Revision:
     """Add the items of a file or frame to the current build, and publish the result.
 
-    An item with a known id is replaced and keeps its interactions. `recommend` places new items by
-    their text, if the build learned how texts predict preferences. Raises `QkvError`, and
-    `DataError` where the file lacks the id, the title or all columns that search reads.
+    An item with a known id keeps its interactions; the rule says which of its cells it keeps, by
+    default none. `recommend` places new items by their text, if the build learned how texts predict
+    preferences. Raises `QkvError`, and `DataError` where the file lacks the id, the title or all
+    columns that search reads.
     """
     from qkvsearch.learn.align_rows import addition
-    from qkvsearch.tables.dataset import load
 
     columns = columns or Columns()
-    table, report = load(source, "items", columns, ROWS)
-    for name in columns.ignore:
-        check_column(name, list(table.columns), report.file, "`ignore`")
     progress = progress or silent
+    frame, report = read_items(source, columns)
     with workspace.writing("add"), closing(workspace.open()) as build:
-        new_items = addition(build, table.frame(), columns, report)
+        new_items = addition(build, frame, columns, report, rule)
         report.conclude(columns.strict)
         n_added = int((new_items.positions < 0).sum())
         n_items = build.facts["n_items"] + n_added
         notes = [str(report), *report.warning_lines(), *_unsplit(build, new_items)]
         revision = Revision(n_added, len(new_items.positions) - n_added, 0, 0, n_items, notes)
-        facts = _facts(build, revision)
-        facts["columns"] = [column.to_record() for column in new_items.catalog.columns]
-        contents = BuildContents.adding(build, new_items.catalog, new_items.positions, facts)
-        for component in each_component(build, "revising", progress):
-            component.extend(contents, new_items, progress)
-        changed = new_items.positions[new_items.unread]
-        texts = stored_texts(build, changed[changed >= 0])
-        revision = _published(workspace, contents, "add", revision, progress)
-        forgotten = forget_texts(texts - set(chain(*new_items.new_fields)))
-        return replace(revision, notes=[*revision.notes, *forgotten])
+        return published_addition(workspace, new_items, "add", revision, progress)
+
+
+def read_items(source: Source, columns: Columns) -> tuple[pd.DataFrame, ReadReport]:
+    """Return the rows of items of a file or frame, as text. Raises `DataError`."""
+    from qkvsearch.tables.dataset import load
+
+    table, report = load(source, "items", columns, ROWS)
+    for name in columns.ignore:
+        check_column(name, list(table.columns), report.file, "`ignore`")
+    return table.frame(), report
+
+
+def published_addition(
+    workspace: Workspace, new_items: Addition, command: str, revision: Revision, progress: Progress
+) -> Revision:
+    """Publish the build with new items and without those that they replace or that are removed.
+
+    revision: what to report, to which notes are added. The caller is the writer.
+    """
+    build = new_items.previous.snapshot
+    facts = _facts(build, revision)
+    facts["columns"] = [column.to_record() for column in new_items.catalog.columns]
+    contents = BuildContents.adding(
+        build, new_items.catalog, new_items.positions, new_items.removed, facts
+    )
+    for component in each_component(build, "revising", progress):
+        component.extend(contents, new_items, progress)
+    changed = new_items.positions[new_items.unread]
+    texts = stored_texts(build, np.concatenate([changed[changed >= 0], new_items.removed]))
+    revision = _published(workspace, contents, command, revision, progress)
+    forgotten = forget_texts(texts - set(chain(*new_items.new_fields)))
+    return replace(revision, notes=[*revision.notes, *forgotten])
+
+
+def published_removal(
+    workspace: Workspace,
+    build: Snapshot,
+    deleted: np.ndarray,
+    command: str,
+    revision: Revision,
+    progress: Progress,
+) -> Revision:
+    """Publish the build without the items in these rows, int64. The caller is the writer."""
+    contents = BuildContents.removing(build, deleted, _facts(build, revision))
+    for component in each_component(build, "revising", progress):
+        component.delete(contents, build, deleted)
+    texts = stored_texts(build, deleted)
+    revision = _published(workspace, contents, command, revision, progress)
+    return replace(revision, notes=[*revision.notes, *forget_texts(texts)])
 
 
 def _unsplit(build: Snapshot, new_items: Addition) -> list[str]:
@@ -99,7 +143,6 @@ def _unsplit(build: Snapshot, new_items: Addition) -> list[str]:
     n_long = Count(sum(bool(passages(text)) for texts in fields for text in texts))
     if not n_long:
         return []
-    texts = quantity(int(n_long), "long text")
     texts = quantity(int(n_long), "long text")
     return [
         f"{texts} {n_long:is|are} searched whole: the workspace was built without any, and so "
@@ -133,12 +176,7 @@ def remove_items(
         deleted, revision = _plan_removal(build, named, where)
         if not len(deleted):
             return revision
-        contents = BuildContents.removing(build, deleted, _facts(build, revision))
-        for component in each_component(build, "revising", progress):
-            component.delete(contents, build, deleted)
-        texts = stored_texts(build, deleted)
-        revision = _published(workspace, contents, "remove", revision, progress)
-        return replace(revision, notes=[*revision.notes, *forget_texts(texts)])
+        return published_removal(workspace, build, deleted, "remove", revision, progress)
 
 
 def stored_texts(snapshot: Snapshot, positions: np.ndarray) -> set[str]:

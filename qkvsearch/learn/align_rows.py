@@ -9,12 +9,16 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from qkvsearch.errors import DataError, listed_names, quantity
+from qkvsearch.errors import Count, DataError, UnknownIdError, listed_names, quantity
 from qkvsearch.heads.component import Addition
 from qkvsearch.heads.stored_models import StoredModels
+from qkvsearch.learn.change_rules import REPLACE, ChangeRule
+from qkvsearch.learn.kept_cells import AlignedRows
 from qkvsearch.store import Snapshot
 from qkvsearch.tables.catalog import (
+    FOUND_IN_TITLES,
     ROW_NUMBERS,
+    ROWS_OF_AN_ITEM,
     Catalog,
     item_texts,
     one_row_each,
@@ -29,31 +33,84 @@ from qkvsearch.tables.columns.inference import TypedColumn, typed
 from qkvsearch.tables.columns.numbers import stored_numbers
 from qkvsearch.tables.date_spans import UNCERTAIN
 from qkvsearch.tables.report import ReadReport
+from qkvsearch.terminal import shorten
+
+# Ids that a message names.
+MAX_LISTED = 3
 
 
 def addition(
-    snapshot: Snapshot, frame: pd.DataFrame, columns: Columns, report: ReadReport
+    snapshot: Snapshot,
+    frame: pd.DataFrame,
+    columns: Columns,
+    report: ReadReport,
+    rule: ChangeRule = REPLACE,
 ) -> Addition:
     """Return the items of `frame`, whose cells are text, and which items of the build they replace.
 
-    Raises `DataError` for a file without a column of ids or titles, or of texts that search reads.
+    rule: what of these stays. Raises `DataError` for a file without a column of ids or titles, or
+    of texts that search reads, and `UnknownIdError` for new ids where the rule allows none.
     """
-    texts = _align_columns(frame, columns, report, snapshot)
+    texts = _align_columns(frame, columns, report, snapshot, rule)
+    given = list(texts)
+    texts = texts.reindex(columns=snapshot.catalog.columns)
     row_of = snapshot.catalog.find_items(texts["id"])
+    if rule.known_only:
+        _refuse_new_ids(texts["id"], row_of, report.file)
+        _note_blanks(snapshot, texts[given], row_of, report)
     texts["id"] = _align_ids(snapshot, texts["id"], row_of)
-    cells, facts = _align_types(texts, snapshot, report)
+    cells, facts = _align_types(texts, snapshot, report, rule)
     ids, variants = one_row_each(texts["id"], cells, snapshot.facts.get("fold_ids", False), report)
     row_of = snapshot.catalog.find_items(ids.texts)
     positions = np.array([row_of.get(i, -1) for i in ids.texts], dtype=np.int64)
-    rows = pd.DataFrame({name: column.cells for name, column in cells.items()})
+    read = pd.DataFrame({name: column.cells for name, column in cells.items()})
+    new_rows = AlignedRows(ids.texts, read, variants, originals_of(cells), positions)
+    new_rows = new_rows.with_kept_cells(snapshot, rule, given)
+    rows = new_rows.frame
     for name, fact in facts.items():
         if name != "id" and type_named(fact.type).is_numeric:
             rows[name] = stored_numbers(rows[name])
     searched = tuple(snapshot.facts["text_columns"])
-    originals = originals_of(cells)
-    catalog = Catalog(ids, rows, searched, tuple(facts.values()), variants, originals)
+    catalog = Catalog(
+        ids, rows, searched, tuple(facts.values()), new_rows.variants, new_rows.originals
+    )
     unread = _unread(snapshot, catalog, positions)
     return Addition(StoredModels(snapshot), catalog, positions, unread)
+
+
+def _refuse_new_ids(ids: Sequence[str], row_of: Mapping[str, int], file: str) -> None:
+    """Raise `UnknownIdError` where the build lacks an id."""
+    unknown = [id_ for id_ in dict.fromkeys(ids) if id_ not in row_of]
+    if unknown:
+        listed = listed_names([repr(shorten(id_)) for id_ in unknown], MAX_LISTED)
+        n = Count(len(unknown))
+        raise UnknownIdError(
+            f"{file}: {n} {n:id is|ids are} not in the catalog ({listed}), and nothing is changed: "
+            f"`update` only changes items that are there; add {n:it|them} first, or leave "
+            f"{n:its row|their rows} out"
+        )
+
+
+def _note_blanks(
+    snapshot: Snapshot, texts: pd.DataFrame, row_of: Mapping[str, int], report: ReadReport
+) -> None:
+    """Note the cells that are blank in the file, and for which an item loses a cell."""
+    columns = snapshot.catalog.catalog_columns
+    names = [name for name in texts if name != "id"]
+    positions = [row_of[id_] for id_ in texts["id"]]
+    before = snapshot.catalog.cells(positions, names)
+    for number, name in enumerate(names):
+        is_blank = texts[name].isna().tolist()
+        n_lost = sum(
+            cells[number] is not None
+            for cells, blank in zip(before, is_blank, strict=True)
+            if blank
+        )
+        report.note(
+            n_lost,
+            "column {column}: {n} {n:cell|cells} emptied, because the file has {n:it|them} empty",
+            column=columns.name_of(name),
+        )
 
 
 def _align_ids(snapshot: Snapshot, texts: Sequence[str], row_of: dict[str, int]) -> list[str]:
@@ -86,12 +143,13 @@ def _align_columns(
     columns: Columns,
     report: ReadReport,
     snapshot: Snapshot,
+    rule: ChangeRule,
 ) -> pd.DataFrame:
-    """Return the items of `frame` as text with exactly the columns of the build.
+    """Return the items of `frame` as text with those columns of the build that the file has.
 
-    Rows are read as in a build; columns are found by their stored or their owner's name. A column
-    that the file lacks is left empty, with a warning where search reads it. Raises `DataError` for
-    a file without ids, titles or texts.
+    Rows are read as in a build; columns are found by their stored or their owner's name. There is a
+    warning about a column that search reads and that the file lacks. Raises `DataError` for a file
+    without ids, titles or texts, and where the rule needs only ids, without any other column.
     """
     report.require_rows()
     searched = snapshot.facts["text_columns"]
@@ -117,16 +175,41 @@ def _align_columns(
     items = item_texts(frame, about, report)
     rows = items.frame if title != id_column else items.frame.drop(columns="title")
     rows = rows.rename(columns=_stored_names(rows, items.spelled, here))
-    year = here.find("year").stored if here.has("year") else None
+    year = _column_of_years(snapshot, rule)
     if year and year not in rows and "title" in rows:
         years = years_in(rows["title"])
         if years.notna().any():
             rows[year] = years
-    _require_search_columns(rows, snapshot, report, names)
-    _note_differences(rows, here, report)
+    if rule.known_only:
+        _require_a_column(rows, here, report)
+    else:
+        _require_search_columns(rows, snapshot, report, names, rule)
+    _note_differences(rows, here, report, rule)
     if not searched:
         report.notes.append("no text is searched here: the build has no column of texts")
-    return rows.reindex(columns=snapshot.catalog.columns)
+    return rows[[name for name in snapshot.catalog.columns if name in rows]]
+
+
+def _column_of_years(snapshot: Snapshot, rule: ChangeRule) -> str | None:
+    """Return the stored column that gets the years of new titles where the file has no such column;
+    None for none. Where columns stay, that is only one that a build has made of the titles.
+    """
+    columns = snapshot.catalog.catalog_columns
+    if not columns.has("year"):
+        return None
+    stored = columns.find("year").stored
+    is_of_titles = FOUND_IN_TITLES in column_facts(snapshot)[stored].changed
+    return stored if is_of_titles or not rule.keeps_columns else None
+
+
+def _require_a_column(rows: pd.DataFrame, columns: CatalogColumns, report: ReadReport) -> None:
+    """Raise `DataError` for a file that has no column of the catalog beside the ids."""
+    stored_names = {column.stored for column in columns} - {"id"}
+    if stored_names.isdisjoint(rows):
+        raise DataError(
+            f"{report.file}: beside the ids, none of its columns is one of the catalog, so that it "
+            f"changes nothing (columns of the catalog: {listed_names(columns.names)})"
+        )
 
 
 def _stored_names(
@@ -157,16 +240,26 @@ def _among(names: Sequence[str], usual: str) -> str | None:
 
 
 def _align_types(
-    texts: pd.DataFrame, snapshot: Snapshot, report: ReadReport
+    texts: pd.DataFrame, snapshot: Snapshot, report: ReadReport, rule: ChangeRule
 ) -> tuple[dict[str, TypedColumn], dict[str, ColumnFacts]]:
     """Convert the columns to the types of the build, and return the new facts about them. Cells
-    that do not fit become empty, with a note.
+    that do not fit become empty, with a note; with a warning where the rule is to change only what
+    the file has, since an item loses a cell by it. Raises `DataError` where the rule refuses them.
     """
     columns, facts = {"id": TypedColumn("text", texts["id"])}, column_facts(snapshot)
     for name, fact in list(facts.items())[1:]:
-        column = typed(texts[name], fact.type, convention=fact.convention)
+        # The cells are texts, of which several rows of an item make a list again.
+        kind = "text" if fact.convention == ROWS_OF_AN_ITEM else fact.type
+        column = typed(texts[name], kind, convention=fact.convention)
         columns[name] = column
-        report.notes.extend(column.emptied(fact.name, texts[name], texts["id"]))
+        emptied = column.emptied(fact.name, texts[name], texts["id"])
+        if emptied and rule.refuses_unfit:
+            cells = column.examples_of_unfit(texts[name], texts["id"])
+            raise DataError(f"column {fact.name}: {cells} is no {fact.type}")
+        if rule.known_only:
+            report.warnings.extend(emptied)
+        else:
+            report.notes.extend(emptied)
         report.notes.extend(column.other_percentages(fact.name, fact.changed))
         report.notes.extend(column.circa(fact.name))
         report.notes.extend(column.other_unit(fact.name, fact.unit))
@@ -196,7 +289,11 @@ def _with_search_columns(
 
 
 def _require_search_columns(
-    rows: pd.DataFrame, snapshot: Snapshot, report: ReadReport, names: Sequence[str]
+    rows: pd.DataFrame,
+    snapshot: Snapshot,
+    report: ReadReport,
+    names: Sequence[str],
+    rule: ChangeRule,
 ) -> None:
     """Raise `DataError` for a file without titles, or without any text; warn of other columns."""
     searched = snapshot.facts["text_columns"]
@@ -217,10 +314,14 @@ def _require_search_columns(
     )
     if "title" in lacking or not any(name in rows for name in searched):
         raise DataError(message)
-    report.warnings.append(f"{message}; {quantity(len(rows), 'row')} left empty there")
+    n_rows = quantity(len(rows), "row")
+    outcome = "new items are empty there" if rule.keeps_columns else f"{n_rows} left empty there"
+    report.warnings.append(f"{message}; {outcome}")
 
 
-def _note_differences(rows: pd.DataFrame, columns: CatalogColumns, report: ReadReport) -> None:
+def _note_differences(
+    rows: pd.DataFrame, columns: CatalogColumns, report: ReadReport, rule: ChangeRule
+) -> None:
     stored_names = [column.stored for column in columns]
     extra = [name for name in rows if name not in stored_names]
     # The title may be the id, and the year may come from the titles.
@@ -228,5 +329,7 @@ def _note_differences(rows: pd.DataFrame, columns: CatalogColumns, report: ReadR
     absent = [columns.name_of(name) for name in stored_names if name not in covered]
     if extra:
         report.notes.append(f"left out, because the catalog has no such column: {', '.join(extra)}")
-    if absent:
-        report.notes.append(f"left empty, because the file has no such column: {', '.join(absent)}")
+    if absent and not rule.known_only:
+        outcome = "left as they are in the catalog" if rule.keeps_columns else "left empty"
+        listed = ", ".join(absent)
+        report.notes.append(f"{outcome}, because the file has no such column: {listed}")

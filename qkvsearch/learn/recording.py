@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -34,8 +34,17 @@ LOGGED_NAMES = (
 HISTORY_NAMES = ("id", "title", "confidence", "recorded", "rating", "weight", "time")
 # The client of what is recorded over HTTP; others are "local:" and the user of the system.
 HTTP = "http"
-# A user, an item, and a rating, a weight or neither.
-NewRow: TypeAlias = tuple[Any, Any, float | None, float | None]
+
+
+class NewRow(NamedTuple):
+    """An interaction to be recorded, as it is given."""
+
+    user: Any
+    item: Any
+    rating: float | None = None
+    weight: float | None = None
+    # What it is, such as "purchase", by the names of the build's log.
+    event: str | None = None
 
 
 @dataclass(frozen=True)
@@ -64,7 +73,7 @@ class Recording:
 
     def record(self, new_rows: Iterable[NewRow], key: str | None = None) -> Listing:
         """Record interactions: all of them or, where one is wrong, none. Raises `QkvError` for an
-        unknown item, or a wrong id or value.
+        unknown item, a wrong id or value, and an event without a weight.
 
         key: of a request. What came with it first is not recorded again, but returned, as long as
         it is recorded; other interactions with the same key raise `QkvError`.
@@ -75,7 +84,7 @@ class Recording:
             stored = self._recorded(content)
             if stored is not None:
                 return stored
-        checked = [self._row(*row) for row in new_rows]
+        checked = [self._row(row) for row in new_rows]
         notes = dict.fromkeys(note for _, note in checked if note)
         try:
             return self.write([row for row, _ in checked], [*notes], content=content)
@@ -99,16 +108,17 @@ class Recording:
         listing = self.listed([NewRecord(*record[1:5]) for record in records])
         return _in_batch(listing, records[0].batch)
 
-    def _row(
-        self, user: Any, item: Any, rating: float | None, weight: float | None
-    ) -> tuple[NewRecord, str]:
-        check_new_id("user", id_text(check_id("user", user)))
-        self.values.check(rating, weight)
+    def _row(self, row: NewRow) -> tuple[NewRecord, str]:
+        check_new_id("user", id_text(check_id("user", row.user)))
+        weight = row.weight
+        if row.event is not None:
+            weight = self.values.weight_of_event(row.event, row.weight)
+        self.values.check(row.rating, weight)
         catalog = self.histories.catalog
-        position, note = catalog.titles.find_item(check_id("item", item))
+        position, note = catalog.titles.find_item(check_id("item", row.item))
         (id_,), _ = catalog.names([position])
-        spelled = self.histories.models.snapshot.records.user_text(user)
-        return NewRecord(spelled, id_text(id_), rating, weight), note
+        spelled = self.histories.models.snapshot.records.user_text(row.user)
+        return NewRecord(spelled, id_text(id_), row.rating, weight), note
 
     def write(
         self, rows: Sequence[NewRecord], notes: Sequence[str] = (), **of_file: Any

@@ -60,6 +60,27 @@ class GivenValues:
         """Return a value as rating and weight: a weight where the log has weights alone."""
         return (None, value) if self.weighed else (value, None)
 
+    def weight_of_event(self, event: str, weight: float | None) -> float | None:
+        """Return the weight of an interaction that is this event, as the build weighs its log:
+        times its own weight, if any. None where all interactions of the log count the same.
+
+        Raises `QkvError`, which names the event, where it has no weight, or has 0, which is not
+        counted.
+        """
+        from qkvsearch.tables.columns.events import times_events, weight_of_event
+
+        require(isinstance(event, str), "event", event, "a text")
+        facts = self.histories.models.snapshot.facts
+        of_event = weight_of_event(event, facts.get("interaction_columns", ()))
+        if of_event == 0:
+            raise QkvError(f"the event {event!r} counts 0 here, so that it is not recorded")
+        if weight is None:
+            total = of_event
+        else:
+            self.check(None, weight)
+            total = float(times_events(weight, of_event))
+        return None if total > 0 and not self.has_weights else total
+
     def check(self, rating: float | None, weight: float | None) -> None:
         """Raise `QkvError` for a value of a kind that the log does not have, or out of range."""
         for name, value in (("rating", rating), ("weight", weight)):

@@ -147,7 +147,11 @@ def _similar_columns(query: Query, reader: QueryReader) -> Iterator[str]:
 def _has_cell(reader: QueryReader, column: str, word: str) -> bool:
     if reader.models.lexical_keys.has(word) or len(word) > MAX_DIGITS:
         return False
-    return int(word) in reader.catalog.values.cells(column).distinct
+    cells = reader.catalog.values.cells(column)
+    if int(word) not in cells.distinct:
+        return False
+    # The distinct cells include those of items that are removed or replaced.
+    return bool((cells.codes == cells.distinct.index(int(word))).any())
 
 
 def _ignored(query: Query, reader: QueryReader) -> Iterator[str]:

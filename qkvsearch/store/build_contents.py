@@ -36,15 +36,22 @@ class BuildContents:
 
     @classmethod
     def adding(
-        cls, base: Snapshot, items: Catalog, positions: np.ndarray, facts: dict[str, Any]
+        cls,
+        base: Snapshot,
+        items: Catalog,
+        positions: np.ndarray,
+        removed: np.ndarray,
+        facts: dict[str, Any],
     ) -> BuildContents:
         """Return a segment with new items, without the arrays of components.
 
         positions: the row in `base` of the item that each one replaces, −1 for none, int64 (n,). A
-        replaced item is deleted, and the new one keeps its interactions. Raises `LookupError` where
-        the items have other columns.
+        replaced item is deleted, and the new one keeps its interactions. removed: rows in `base` of
+        the items that are deleted as well, int64. Raises `LookupError` where the items have other
+        columns.
         """
-        rows, replaced = base.rows, positions[positions >= 0]
+        rows = base.rows
+        deleted = np.concatenate([positions[positions >= 0], removed])
         arrays = {
             AFTER: base.base.catalog.rows_before(items.ids),
             ORIGIN: np.where(positions >= 0, rows.origin[positions], -1),
@@ -54,7 +61,7 @@ class BuildContents:
             arrays=arrays,
             facts=facts,
             base=base,
-            tombstones=np.union1d(base.tombstones, rows.stored[replaced]),
+            tombstones=np.union1d(base.tombstones, rows.stored[deleted]),
         )
 
     @classmethod

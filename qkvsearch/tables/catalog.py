@@ -45,6 +45,11 @@ TOTAL = re.compile(
 )
 # The convention of an id that is the number of its row.
 ROW_NUMBERS = "row numbers"
+# The convention of a column of texts whose lists come from several rows of an item: each cell of
+# such a row is one entry.
+ROWS_OF_AN_ITEM = "rows of an item"
+# What the report of a build says of a column of years that it has made of the titles.
+FOUND_IN_TITLES = "found in titles"
 YEAR_IN_TITLE = r"\(([0-9]{4})(?:[-–][0-9]{0,4})?\)\s*$"
 
 
@@ -69,6 +74,23 @@ class Catalog:
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    def take(self, is_taken: np.ndarray) -> Catalog:
+        """Return the items for which `is_taken` (bool, n) holds."""
+        texts = self.ids.texts
+        taken = np.flatnonzero(is_taken)
+        new_row = {row: number for number, row in enumerate(taken.tolist())}
+        variants = self.variants.loc[self.variants.index.isin(taken)]
+        return replace(
+            self,
+            ids=Ids([texts[row] for row in taken], self.ids.fold, self.ids.integer),
+            frame=self.frame[is_taken].reset_index(drop=True),
+            variants=variants.rename(index=new_row),
+            originals={
+                name: texts.loc[texts.index.isin(taken)].rename(index=new_row)
+                for name, texts in self.originals.items()
+            },
+        )
 
     def texts(self) -> list[str]:
         """Return what search reads of each item: its text columns, one a line."""
@@ -397,7 +419,7 @@ def _add_year(frame: pd.DataFrame, facts: list[ColumnFacts]) -> None:
             return
     frame.insert(2, "year", years.astype("Int64"))
     column = TypedColumn("number", frame["year"])
-    column.changed["found in titles"] = int(years.notna().sum())
+    column.changed[FOUND_IN_TITLES] = int(years.notna().sum())
     facts.insert(2, column.facts("year", "", "year"))
 
 
@@ -449,7 +471,8 @@ def combine(ids: pd.Series, columns: Mapping[str, TypedColumn], report: ReadRepo
             single[differing] = least[differing]
             several[name], varying[name] = column.cells, differing
         elif name != "title" and (column.type == "list" or cells.str.len().max() <= MAX_LENGTH):
-            column.type = "list"
+            if column.type != "list":
+                column.type, column.convention = "list", ROWS_OF_AN_ITEM
             listed = owners.isin(differing)
             single[differing] = cells[listed].groupby(owners[listed]).agg(_joined)[differing]
             several[name], varying[name] = column.cells, differing

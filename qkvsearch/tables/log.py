@@ -24,9 +24,10 @@ from qkvsearch.errors import DataError, quantity
 from qkvsearch.tables.columns import Columns
 from qkvsearch.tables.columns.choice import LogChoice, choose_log_columns
 from qkvsearch.tables.columns.dates import WITHOUT_TIME, seconds_of, seconds_of_numbers
-from qkvsearch.tables.columns.events import event_weights
+from qkvsearch.tables.columns.events import event_weights, times_events
 from qkvsearch.tables.columns.inference import typed_distinct
-from qkvsearch.tables.columns.rating_cells import ANSWERS, LOG_WORDS, read_ratings
+from qkvsearch.tables.columns.log_words import LOG_WORDS
+from qkvsearch.tables.columns.rating_cells import ANSWERS, read_ratings
 from qkvsearch.tables.columns.row_meaning import are_users
 from qkvsearch.tables.ids import (
     BLANK,
@@ -302,8 +303,7 @@ def _times_events(weights: np.ndarray | None, events: np.ndarray) -> np.ndarray:
         return events
     for rows in pieces_of(len(events)):
         amounts = np.where(np.isnan(weights[rows]), 1, weights[rows])
-        is_back = (amounts < 0) | (events[rows] < 0)
-        events[rows] = np.abs(amounts * events[rows]) * np.where(is_back, -1, 1)
+        events[rows] = times_events(amounts, events[rows])
     return events
 
 

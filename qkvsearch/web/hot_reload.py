@@ -10,16 +10,20 @@ from pathlib import Path
 from threading import Event, Thread
 
 import numpy as np
+import pandas as pd
 
 from qkvsearch._utils.query_lock import without_query_lock
 from qkvsearch.engine import Engine
 from qkvsearch.engine.rows import ItemRows
 from qkvsearch.errors import DamagedError, QkvError
+from qkvsearch.learn.add import Revision, add_items
+from qkvsearch.learn.change_rules import ChangeRule
 from qkvsearch.rank.loaded_build import LoadedBuild
 from qkvsearch.rank.questions import RecommendQuestion, SearchQuestion, SimilarQuestion
 from qkvsearch.rank.recommend import recommend
 from qkvsearch.rank.search import search
 from qkvsearch.rank.similar import similar
+from qkvsearch.tables.columns import Columns
 
 # The build that answers the request of this context; an empty list before the request asks for one,
 # and None where nobody asked for one build.
@@ -92,6 +96,10 @@ class HotReloadEngine(Engine):
             require_whole(self._build)
             self._checked_until = time.monotonic() + INTERVAL
         return self._build
+
+    def revise(self, items: pd.DataFrame, columns: Columns, rule: ChangeRule) -> Revision:
+        """Add items by a rule that only requests have. Raises `QkvError`."""
+        return self._changed(add_items, items, columns, rule=rule)
 
     def close(self) -> None:
         """Stop following, and release the workspace's files."""

@@ -14,7 +14,6 @@ from typing import Any, TypeVar
 from starlette.requests import Request
 
 from qkvsearch._utils.deadline import DeadlineError, deadline
-from qkvsearch.engine import Engine
 from qkvsearch.errors import duration
 from qkvsearch.web.client import Client, ClientLeftError, current_client
 from qkvsearch.web.hot_reload import HotReloadEngine
@@ -76,7 +75,7 @@ class Service:
             pool.shutdown(wait=False, cancel_futures=True)
         self.engine.close()
 
-    async def ask(self, question: Callable[[Engine], T], is_slow: bool = False) -> T:
+    async def ask(self, question: Callable[[HotReloadEngine], T], is_slow: bool = False) -> T:
         """Answer in a thread. Raises `Problem` where too many requests wait, or the answer takes
         too long, and `ClientLeftError` where nobody waits for it any more. Then the thread stops at
         its next step, and counts until it has.
@@ -84,19 +83,19 @@ class Service:
         pool = self._slow_threads if is_slow else self._threads
         return await self._run(question, pool, self.answers, "", current_client())
 
-    async def record(self, change: Callable[[Engine], T]) -> T:
+    async def record(self, change: Callable[[HotReloadEngine], T]) -> T:
         """Change the records, in the thread of those. Raises `Problem` as `ask`, and `BusyError`
         where another writer does not end.
         """
         return await self._run(change, self._record_thread, self.records, MAY_BE_DONE, Client())
 
-    async def change(self, change: Callable[[Engine], T]) -> T:
+    async def change(self, change: Callable[[HotReloadEngine], T]) -> T:
         """Change the build, in the thread of those. Raises `Problem` and `BusyError`."""
         return await self._run(change, self._change_thread, self.changes, MAY_BE_DONE, Client())
 
     async def _run(
         self,
-        task: Callable[[Engine], T],
+        task: Callable[[HotReloadEngine], T],
         pool: ThreadPoolExecutor,
         load: Load,
         when_late: str,
@@ -128,7 +127,7 @@ class Service:
             headers = {"Retry-After": RETRY_AFTER}
             raise Problem(HTTPStatus.SERVICE_UNAVAILABLE, late, headers) from None
 
-    def _answered(self, task: Callable[[Engine], T]) -> T:
+    def _answered(self, task: Callable[[HotReloadEngine], T]) -> T:
         """Return the answer from one build, whatever is published meanwhile."""
         with self.engine.one_build():
             return task(self.engine)

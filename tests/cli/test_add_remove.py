@@ -1,5 +1,7 @@
 """`add` and `remove`: what they say, and that `search` and `record` know it at once."""
 
+from pathlib import Path
+
 import pytest
 
 
@@ -51,3 +53,31 @@ def test_a_mistake_is_told_and_changes_nothing(qkv, shop_here, args, code, said)
     assert (answer.code, answer.stdout) == (code, "")
     assert said in answer.stderr
     assert 1 in ids(qkv("search", "red apple", "--format", "json"))
+
+
+def test_sync_says_how_many_and_refuses_what_looks_cut_off(qkv, shop_copy, shop_items):
+    shop = ("-w", shop_copy)
+    shop_items.assign(made=[1990, *shop_items["made"][1:]]).to_csv("export.csv", index=False)
+    shop_items[:7].to_csv("cut.csv", index=False)
+    said = qkv(*shop, "sync", "export.csv", "--format", "json")
+    numbers = {name: said.json()[name] for name in ("added", "changed", "removed", "n_items")}
+    assert numbers == {"added": 0, "changed": 1, "removed": 0, "n_items": 10}
+    assert "nothing to change" in qkv(*shop, "sync", "export.csv").stderr
+    refused = qkv(*shop, "sync", "cut.csv")
+    assert (refused.code, refused.stderr.count("\n")) == (1, 1)
+    for part in ("3 of 10 items", "--yes", "--keep-missing"):
+        assert part in refused.stderr
+    assert "3 removed with 2" in qkv(*shop, "sync", "cut.csv", "--yes").stderr
+
+
+def test_an_update_changes_the_columns_of_the_file(qkv, shop_copy):
+    Path("made.csv").write_text("id,made\n1,1990\n")
+    assert "1 changed" in qkv("-w", shop_copy, "add", "made.csv", "--update").stderr
+    shown = qkv("-w", shop_copy, "show", "1", "--format", "json").json()
+    assert (shown["title"], shown["made"]) == ("red apple", 1990)
+
+
+def test_a_single_record_may_be_an_event(qkv, shop_copy):
+    answer = qkv("-w", shop_copy, "record", "101", "ladder", "--event", "view")
+    assert (answer.code, "no events" in answer.stderr) == (1, True)
+    assert qkv("-w", shop_copy, "record", "log.csv", "--event", "view").code == 2

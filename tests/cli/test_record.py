@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from qkvsearch.engine import Engine
-from qkvsearch.learn.recording import Recording
+from qkvsearch.learn.recording import NewRow, Recording
 
 
 @pytest.fixture
@@ -106,7 +106,7 @@ def test_a_file_is_told_from_a_user_by_standing_alone(qkv, films):
     assert qkv(*films, "record", "today.csv", "--again").code == 0
     with Engine(films[1]) as engine:
         histories = engine.current_build.histories
-        Recording(engine.workspace, histories, over_http=True).record([("x", "Alien", 4, None)])
+        Recording(engine.workspace, histories, over_http=True).record([NewRow("x", "Alien", 4)])
     undone = [qkv(*films, "record", "--undo").stderr.split(":")[0] for _ in range(4)]
     assert undone == [f"Took back batch {n}" for n in (6, 4, 3)] + ["Error"]
     assert "number of a batch" in qkv(*films, "record", "--undo", 2**70).stderr
@@ -166,7 +166,12 @@ def test_a_log_is_added_after_the_items_that_it_is_about(qkv, films):
 
 @pytest.mark.parametrize(
     "words",
-    [(), ("x.csv", "--user-column", "who"), ("--interactions", "x.csv", "--title-column", "t")],
+    [
+        (),
+        ("x.csv", "--user-column", "who"),
+        ("--interactions", "x.csv", "--title-column", "t"),
+        ("--interactions", "x.csv", "--update"),
+    ],
 )
 def test_columns_of_what_is_not_added_are_wrong_usage(qkv, films, words):
     assert qkv(*films, "add", *words).code == 2

@@ -43,6 +43,7 @@ CALLS = {
     "demo": ["demo"],
     "build": ["-w", "new", "build", "items.csv"],
     "add": ["-w", "recorded", "add", "more.csv"],
+    "sync": ["-w", "recorded", "sync", "items.csv"],
     "remove": ["-w", "recorded", "remove", "--where", "made = 2009", "--dry-run"],
     "search": ["search", "red apple", "--explain"],
     "recommend": ["recommend", "--user", "101", *"--explain --damping 1 --diversity .3".split()],
@@ -74,7 +75,7 @@ CALLS = {
     "doctor": ["doctor"],
 }
 SILENT_ON_STDOUT = {
-    "build", "add", "remove", "record", "learn", "rollback", "compact", "repair", "forget",
+    "build", "add", "sync", "remove", "record", "learn", "rollback", "compact", "repair", "forget",
     "export embeddings",
 }  # fmt: skip
 LISTING = sorted(
@@ -103,6 +104,7 @@ NEAR = [
     (["forget", "1011", "--yes"], "no user '1011'\n"),
     (["build", "--items", "items.csv", "--id-column", "idd"], "did you mean id"),
     (["add", "more.csv", "--id-column", "idd"], "did you mean id"),
+    (["sync", "more.csv", "--id-column", "idd"], "did you mean id"),
     (["remove", "claw hamer"], "did you mean claw hammer"),
     (["remove", "--where", "mde > 3"], "did you mean made"),
     (["teach", "mask"], "did you mean masks"),
@@ -193,7 +195,7 @@ class TestEveryListing:
             ("evaluate", "compare", "tune")
         ):  # one object; others have a row a system
             assert isinstance(found, dict)
-        elif name == "show":
+        elif name in ("show", "sync"):
             assert [found] == rows
         else:
             assert found == rows

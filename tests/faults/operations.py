@@ -16,6 +16,7 @@ from tests.faults.world import Observed, copied, files, observe
 OPERATIONS = {
     "add": lambda: ["add", files().new],
     "add changed": lambda: ["add", files().changed],
+    "sync": lambda: ["sync", "--yes", files().changed],
     "remove": lambda: ["remove", "--yes", "--where", "year >= 2012"],
     "record": lambda: ["record", "killed", 5, 5],
     "record file": lambda: ["record", files().more_log],

@@ -60,7 +60,7 @@ def test_items_are_added_and_replaced_by_the_owners_names_or_by_roles(dishes):
         ([{"id": "a8", "title": "x"}, {"title": "no id"}], "item 2 has no id"),
         ([{"id": " ", "title": "x"}], "item 1 has no id"),
         ([{"id": True, "title": "x"}], "item 1 must be a text or a number"),
-        ([{"id": "a8", "SKU": "a8", "title": "x"}], "names a column twice"),
+        ([{"id": "a8", "SKU": "a9", "title": "x"}], "names column `SKU` twice"),
         ([{"id": "a8", "title": "x"}, {"id": "a8 ", "title": "y"}], "'a8' occurs twice"),
         ([], "at least 1"),
         ({"id": "a8"}, "list"),
@@ -95,6 +95,7 @@ def test_ids_that_are_row_numbers_can_be_named(asking, tmp_path):
     ("method", "path", "json"),
     [
         ("PUT", "items", [{"id": "a1", "title": "x"}]),
+        ("PATCH", "items/a1", {"Minutes": 5}),
         ("DELETE", "items/a1", None),
         ("POST", "record", {"user": "u", "item": "a1"}),
         ("DELETE", "users/u", None),
@@ -116,3 +117,87 @@ def test_an_empty_query_browses_by_popularity(dishes):
     assert [(hit["id"], hit["score"]) for hit in answer["hits"]] == [("a2", 2), ("a1", 1)]
     assert sum(answer["facets"]["Minutes"].values()) == 2
     assert answer["notes"] == ["An empty query: the most popular items come first."]
+
+
+# --- a part of an item, and what GET returned ---
+
+
+def patched(client, item, **cells):
+    return client.patch(f"/api/v1/items/{item}", json=cells)
+
+
+def test_a_patch_changes_the_columns_that_it_names(dishes):
+    before = dishes.get("/api/v1/items/a2").json()
+    answer = patched(dishes, "Tomato soup", minutes=40, Ingredients=["tomatoes", "leeks"])
+    expected = {**before, "Minutes": 40, "Ingredients": "tomatoes|leeks"}
+    assert (answer.status_code, answer.json()) == (200, expected)
+    assert dishes.get("/api/v1/items/a2").json() == expected
+    assert found(dishes, "leeks") == ["a2"]
+    assert patched(dishes, "a2", Minutes=None, id="a2").json()["Minutes"] is None
+    assert patched(dishes, "a2", title="Gazpacho").json()["Dish"] == "Gazpacho"
+
+
+@pytest.mark.parametrize(
+    ("cells", "name"),
+    [
+        ({"Minutes": "soon"}, "Minutes"),
+        ({"Colour": "red"}, "Colour"),
+        ({"Minute": 5}, "did you mean Minutes"),
+        ({"users": 5}, "users"),
+        ({"SKU": "a9"}, "SKU"),
+        ({"Dish": {"en": "x"}}, "Dish"),
+        ({"Dish": "x", "title": "y"}, "title"),
+        ({"Minutes": 5, "Dish": [["x"]]}, "Dish"),
+        ({}, "at least 1"),
+    ],
+)
+def test_a_patch_that_cannot_be_done_names_the_column_and_changes_nothing(dishes, cells, name):
+    before = dishes.get("/api/v1/items/a2").json()
+    answer = patched(dishes, "a2", **cells)
+    assert (answer.status_code in (400, 422), name in answer.json()["detail"]) == (True, True)
+    assert dishes.get("/api/v1/items/a2").json() == before
+
+
+def test_a_patch_of_an_unknown_item_is_not_found(dishes):
+    assert patched(dishes, "a99", Minutes=5).status_code == 404
+
+
+# Roles by other names, columns named as roles are, variants, and cells that would be read otherwise
+# if they were read once more.
+UGLY = pd.DataFrame(
+    {
+        "SKU": ["a1", "a2", "a2", "a3"],
+        "Dish": ["Pancakes", "Soup", "Soup", "Bread"],
+        "id": ["77", "78", "78", "79"],
+        "title": ["Mr", "Ms", "Ms", "Dr"],
+        "users": ["5", "6", "6", "7"],
+        "Price": ["$5.00", "6.50", "9.50", "N/A"],
+        "Colour": ["Red, dark", "Blue, sky", "Green, sea", "Red"],
+        "Added": ["01/03/2024", "2/3/2024", "2/3/2024", "25/12/2023"],
+        "Vegan": ["yes", "no", "no", ""],
+        "Text": ["a &amp;lt; b", "<b>x</b> y", "<b>x</b> y", "z"],
+    }
+)
+
+
+def test_what_get_returned_can_be_put_back(asking, tmp_path):
+    columns = qkvsearch.Columns(id="SKU", title="Dish")
+    qkvsearch.build(tmp_path / "ws", items=UGLY, columns=columns, encoder="corpus").close()
+    with asking(tmp_path / "ws") as client:
+
+        def shown():
+            return [client.get(f"/api/v1/items/{each}").json() for each in ("a1", "a2", "a3")]
+
+        before = shown()
+        assert put(client, *before).json()["replaced"] == 3
+        assert shown() == before
+        dear = client.get("/api/v1/items", params={"where": "Price = 9.5"}).json()["rows"]
+        assert [row["id"] for row in dear] == ["a2"]
+        # What was in the file stays for the cells that stay.
+        assert put(client, {**before[1], "Text": "new"}).status_code == 200
+        original = before[1]["original"]
+        assert original.pop("Text") == "<b>x</b> y"
+        assert shown()[1] == {**before[1], "Text": "new", "original": original}
+        # Both names of a role are one column.
+        both = put(client, {**before[1], "Dish": "Stew"})
+        assert (both.status_code, "Dish" in both.json()["detail"]) == (422, True)

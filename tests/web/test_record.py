@@ -6,8 +6,10 @@ import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
+import pandas as pd
 import pytest
 
+import qkvsearch
 from qkvsearch.engine import Engine
 
 
@@ -186,3 +188,24 @@ def test_worker_processes_share_the_keys_and_keep_all(serving, films_path):
         assert set(statuses) == {200}
         info = json.loads(server.get("/api/v1/info")[2])
     assert info["recorded"] == 12
+
+
+def test_an_event_counts_as_in_the_build_and_one_without_a_weight_is_refused(asking, tmp_path):
+    log = [(f"u{n}", n % 3, event) for n in range(9) for event in ("view", "purchase")]
+    qkvsearch.build(
+        tmp_path / "ws",
+        items=pd.DataFrame({"id": [0, 1, 2], "title": ["lamp", "rope", "tent"]}),
+        interactions=pd.DataFrame(log, columns=["user", "item", "event"]),
+        columns=qkvsearch.Columns(event="event", event_weights={"view": 1, "purchase": 5}),
+        encoder="corpus",
+    ).close()
+    with asking(tmp_path / "ws") as client:
+        bought = {"user": "new", "item": 1, "event": "purchase"}
+        (row,) = record(client, bought, "key").json()["rows"]
+        assert row["weight"] == 5
+        assert record(client, bought, "key").json()["batch"] == 1
+        # Another event is another request.
+        assert record(client, {**bought, "event": "view"}, "key").status_code == 400
+        refused = record(client, {"interactions": [bought, {**bought, "event": "teleport"}]})
+        assert (refused.status_code, "teleport" in refused.json()["detail"]) == (400, True)
+        assert met(client, "new") == [1]

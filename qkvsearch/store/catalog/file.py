@@ -164,13 +164,13 @@ def _fold_ids(db: sqlite3.Connection, kind: str) -> None:
 
 
 def _cells(catalog: Catalog) -> Iterable[tuple[Any, ...]]:
-    others = _columns(catalog.frame.iloc[:, 1:])
+    others = stored_columns(catalog.frame.iloc[:, 1:])
     return zip(catalog.ids, *others, strict=True)
 
 
 def _variants(catalog: Catalog) -> tuple[list[str], Iterable[tuple[Any, ...]]]:
     frame = catalog.variants
-    return list(frame), zip(map(int, frame.index), *_columns(frame), strict=True)
+    return list(frame), zip(map(int, frame.index), *stored_columns(frame), strict=True)
 
 
 def _originals(catalog: Catalog) -> list[tuple[int, str, str]]:
@@ -182,7 +182,8 @@ def _originals(catalog: Catalog) -> list[tuple[int, str, str]]:
     )
 
 
-def _columns(frame: Any) -> list[Any]:
+def stored_columns(frame: Any) -> list[Any]:
+    """Return the columns of a frame as cells that are stored, None for a blank one."""
     return [frame[name].astype(object).where(frame[name].notna(), None) for name in frame]
 
 

@@ -164,6 +164,12 @@ class ItemTable:
             originals |= {name: text for _, name, text in catalog.originals(rows)}
         return {name: originals[name] for name in self.columns if name in originals}
 
+    def originals_at(self, positions: Sequence[int] | np.ndarray) -> Iterator[tuple[int, str, str]]:
+        """Yield row number, stored column and text of all such cells of these items."""
+        for catalog, rows in self._located([int(position) for position in positions]):
+            for row, name, text in catalog.originals(rows):
+                yield catalog.item_row(row), name, text
+
     def all_originals(self) -> Iterator[tuple[int, str, str]]:
         """Yield row number, stored column and text of all such cells."""
         return self._in_order(SegmentCatalog.originals)

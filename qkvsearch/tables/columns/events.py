@@ -6,13 +6,14 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from shlex import quote
+from typing import Any
 
 import numpy as np
 
 from qkvsearch._utils.validation import is_number, require
 from qkvsearch.errors import DataError, listed_names
 from qkvsearch.tables.columns import Columns, folded, words_of
-from qkvsearch.tables.columns.rating_cells import LOG_WORDS
+from qkvsearch.tables.columns.log_words import LOG_WORDS
 from qkvsearch.tables.ratings import LARGEST
 from qkvsearch.tables.report import ReadReport
 from qkvsearch.terminal import shorten
@@ -93,6 +94,43 @@ def event_weights(
         for column in report.columns
     ]
     return np.array([weights.get(event_name(text), np.nan) for text in texts], np.float64)
+
+
+def weight_of_event(event: str, log_columns: Sequence[Mapping[str, Any]]) -> float:
+    """Return what an event counts in a log. log_columns: the facts about the columns of the log.
+
+    Raises `DataError`, which names the event, where the log has no events, or none with this name.
+    """
+    named_event = repr(shorten(event))
+    of_events = [column for column in log_columns if column["role"] == "event"]
+    if not of_events:
+        raise DataError(
+            f"the interactions here are no events, so that {named_event} has no weight: leave the "
+            "event out, or build with `event_column`"
+        )
+    convention = of_events[0]["convention"]
+    weights: Mapping[str, float] = json.loads(convention) if convention else COMMON_EVENTS
+    weight = weights.get(event_name(event))
+    if weight is None and convention:
+        known = listed_names([f"{name}={known:g}" for name, known in weights.items()])
+        raise DataError(f"the event {named_event} has no weight here (events: {known})")
+    if weight is None:
+        raise DataError(
+            f"the event {named_event} has no weight: it is not among the common ones; build with "
+            "`event_weights` that have it"
+        )
+    return weight
+
+
+def times_events(amounts: Any, weights: Any) -> Any:
+    """Return amounts, numbers or arrays, times the weights of their events. Where either is
+    negative, the interaction is taken back.
+
+    >>> float(times_events(3, 5)), float(times_events(-1, -5))
+    (15.0, -5.0)
+    """
+    is_back = (amounts < 0) | (weights < 0)
+    return np.abs(amounts * weights) * np.where(is_back, -1, 1)
 
 
 def _stated_weights(columns: Columns) -> dict[str, float]:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -14,12 +12,8 @@ import pandas as pd
 from qkvsearch._utils.folding import fold
 from qkvsearch.errors import DataError
 from qkvsearch.tables.columns.facts import NO, YES, are_missing
+from qkvsearch.tables.columns.log_words import LOG_WORDS
 
-# likes, dislikes: cells, beside yes and no. events: what common events count. telling, taking_back:
-# words of cells, and of names, that say what a row is; telling_signs: within cells without spaces.
-# nobody: users that stand for many. rated: words of names of ratings, beside those of `names.json`;
-# not_feedback: of numbers that are none.
-LOG_WORDS = json.loads(Path(__file__).with_name("log_words.json").read_text(encoding="utf-8"))
 LIKES = YES | frozenset(map(fold, LOG_WORDS["likes"]))
 DISLIKES = NO | frozenset(map(fold, LOG_WORDS["dislikes"]))
 # 4/5, 7 out of 10, 3,5 von 5 Sternen, 4 stars; ★★★½☆.

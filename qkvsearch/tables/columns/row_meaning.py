@@ -20,7 +20,8 @@ from qkvsearch.errors import DataError
 from qkvsearch.tables.columns import EMAIL, NAMES, Columns, folded, named, words_of
 from qkvsearch.tables.columns.events import counted, named_as_taking_back
 from qkvsearch.tables.columns.facts import NO, YES, are_missing
-from qkvsearch.tables.columns.rating_cells import DISLIKES, LIKES, LOG_WORDS, out_of
+from qkvsearch.tables.columns.log_words import LOG_WORDS
+from qkvsearch.tables.columns.rating_cells import DISLIKES, LIKES, out_of
 from qkvsearch.tables.table import Coded, Table
 from qkvsearch.terminal import shorten
 

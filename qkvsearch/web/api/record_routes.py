@@ -1,4 +1,4 @@
-"""Put and delete items, record and undo interactions, erase a user: what changes the workspace."""
+"""Put, change and delete items, record and undo interactions, erase a user: all changes."""
 
 from dataclasses import asdict, replace
 from typing import Annotated, Any
@@ -10,13 +10,17 @@ from starlette.responses import Response
 
 from qkvsearch._utils.validation import displayed
 from qkvsearch.engine import Engine
-from qkvsearch.errors import DataError, listed_names, quantity
+from qkvsearch.errors import DataError, listed_names, quantity, suggest
 from qkvsearch.learn.add import Revision
+from qkvsearch.learn.change_rules import PATCH, ChangeRule
 from qkvsearch.learn.erase import Forgotten
-from qkvsearch.learn.recording import Recording
+from qkvsearch.learn.recording import NewRow, Recording
 from qkvsearch.rank.listing import Listing
+from qkvsearch.rank.ranking import own_key
+from qkvsearch.tables.catalog_columns import OWN_NAMES, CatalogColumns, StoredColumn
 from qkvsearch.tables.columns import Columns
 from qkvsearch.tables.ids import check_new_id, id_text
+from qkvsearch.terminal import shorten
 from qkvsearch.web.api.request_parameters import (
     BATCH,
     NAMES,
@@ -24,6 +28,7 @@ from qkvsearch.web.api.request_parameters import (
     ItemPath,
     LimitedSize,
     Parameters,
+    Text,
     UserPath,
 )
 from qkvsearch.web.api.responses import (
@@ -35,12 +40,18 @@ from qkvsearch.web.api.responses import (
     listing_fields,
 )
 from qkvsearch.web.api.strict_route import StrictRoute
+from qkvsearch.web.hot_reload import HotReloadEngine
 from qkvsearch.web.problems import Problem
 
 router = APIRouter(route_class=StrictRoute)
 Cell = str | bool | StrictInt | FiniteFloat | None
-Item = Annotated[dict[str, Cell | list[Cell]], LimitedSize]
+# Objects are only what `GET` adds to an item.
+Cells = dict[str, Cell | list[Cell] | Annotated[dict[str, Cell | list[Cell]], LimitedSize]]
+Item = Annotated[Cells, LimitedSize]
 EXAMPLE = [{"id": "d9", "title": "Lemon tart"}]
+# What `GET` adds to an item, beside the numbers and dates of its variants.
+ADDED_KEYS = ("users", "original")
+OF_VARIANTS = " of variants"
 
 
 @router.put(
@@ -51,14 +62,18 @@ async def put_items(
     items: Annotated[list[Item], NAMES, Field(min_length=1), Body(examples=[EXAMPLE])],
 ) -> Response:
     """Each is an object: its cells by the names of columns, or `id` and `title`. An item whose id
-    exists is replaced as a whole and keeps its interactions. All are stored when this answers.
+    exists is replaced as a whole and keeps its interactions. An item that `GET` returned can be put
+    back: what `GET` adds is left out, and cells that are as it has them stay. All are stored when
+    this answers.
     """
 
-    def add(engine: Engine) -> Response:
+    def add(engine: HotReloadEngine) -> Response:
         columns = engine.catalog.catalog_columns
         id_name = columns[0].name
         searched = engine.snapshot.facts["text_columns"]
-        frame = pd.DataFrame(_by_column(engine, items, id_name), dtype=object)
+        rows = _by_column(engine, items, id_name)
+        shown = {row[id_name]: _by_stored_column(engine, row) for row in rows}
+        frame = pd.DataFrame(rows, dtype=object)
         lacking = [
             column.name
             for column in columns
@@ -68,7 +83,7 @@ async def put_items(
         # has, and a warning says so.
         for name in lacking:
             frame[name] = None
-        revision = engine.add(frame, Columns(id=id_name))
+        revision = engine.revise(frame, Columns(id=id_name), ChangeRule(shown=shown))
         if lacking:
             n_items = quantity(len(frame), "item")
             warning = (
@@ -81,7 +96,59 @@ async def put_items(
     return await service.change(add)
 
 
-def _by_column(engine: Engine, items: list[Item], id_name: str) -> list[dict[str, Any]]:
+@router.patch(
+    "/items/{item:path}",
+    tags=["items"],
+    responses=described_by(dict[str, Any]),
+    summary="Change some columns of an item",
+)
+async def patch_item(
+    service: RequestService,
+    item: ItemPath,
+    cells: Annotated[Item, Field(min_length=1), Body(examples=[{"title": "Lemon tart"}])],
+) -> Response:
+    """An object with the new cells by the names of their columns, null for an empty one. All other
+    columns stay. A cell that is not of the type of its column is refused, as is a column that the
+    catalog lacks. Returns the item as `GET` does.
+    """
+
+    def change(engine: HotReloadEngine) -> Response:
+        position = engine.catalog.titles.item_position(item)
+        (id_,), _ = engine.catalog.names([position])
+        id_name = engine.catalog.catalog_columns[0].name
+        row = _changed_cells(engine, cells, id_)
+        frame = pd.DataFrame([{id_name: id_text(id_), **row}], dtype=object)
+        engine.revise(frame, Columns(id=id_name), PATCH)
+        return as_json(engine.show(id_))
+
+    return await service.change(change)
+
+
+def _changed_cells(engine: Engine, cells: Cells, id_: Any) -> dict[str, Any]:
+    """Return the cells that a request changes, by the owner's names of columns. Raises `Problem`
+    for a column that the catalog lacks, the id, and a cell that is an object, and names it.
+    """
+    columns = engine.catalog.catalog_columns
+    id_column = columns[0]
+    row: dict[str, Any] = {}
+    for key, cell in cells.items():
+        column = _column_of(columns, key, cells)
+        if column is None:
+            near = suggest(key, columns.names)
+            listed = listed_names(columns.names)
+            raise Problem(422, f"`{shorten(key)}`: no such column{near} (columns: {listed})")
+        if isinstance(cell, dict):
+            raise Problem(422, f"`{shorten(key)}`: a cell is a value or a list, not an object")
+        if column.name in row:
+            raise Problem(422, f"`{shorten(key)}`: the column is named twice")
+        if column is not id_column:
+            row[column.name] = cell
+        elif id_text(cell, whole=engine.catalog.are_whole("items")) != id_text(id_):
+            raise Problem(422, f"`{shorten(key)}`: an id stays: delete the item, and put another")
+    return row
+
+
+def _by_column(engine: Engine, items: list[Cells], id_name: str) -> list[dict[str, Any]]:
     """Return the cells of items by the owner's names of columns. Raises `Problem` for an item
     without an id, and for an id or a column that is named twice.
     """
@@ -89,12 +156,7 @@ def _by_column(engine: Engine, items: list[Item], id_name: str) -> list[dict[str
     has_whole_ids = engine.catalog.are_whole("items")
     rows: dict[str, dict[str, Any]] = {}
     for number, item in enumerate(items, 1):
-        row = {
-            columns.find(name).name if columns.has(name) else name: cell
-            for name, cell in item.items()
-        }
-        if len(row) < len(item):
-            raise Problem(422, f"`items`: item {number} names a column twice")
+        row = _own_cells(columns, item, number)
         cell = row.get(id_name)
         if isinstance(cell, bool | list):
             shown = displayed(cell)
@@ -115,6 +177,53 @@ def _by_column(engine: Engine, items: list[Item], id_name: str) -> list[dict[str
         if rows.setdefault(id_, row) is not row:
             raise Problem(422, f"`items`: the id {id_!r} occurs twice")
     return list(rows.values())
+
+
+def _own_cells(columns: CatalogColumns, item: Cells, number: int) -> dict[str, Any]:
+    """Return the cells of an item without what `GET` adds, by the owner's names of columns, and by
+    its own names for columns that the catalog lacks. Raises `Problem` for a column that has two
+    cells, and for a cell that is an object.
+    """
+    row: dict[str, Any] = {}
+    for key, cell in item.items():
+        column = _column_of(columns, key, item)
+        if column is None and _is_added(columns, key):
+            continue
+        if isinstance(cell, dict):
+            refused = f"item {number}: `{shorten(key)}` is an object: give a value or a list"
+            raise Problem(422, f"`items`: {refused}")
+        name = key if column is None else column.name
+        # `GET` shows an id as `id`, and under the name of its column.
+        if name in row and row[name] != cell:
+            raise Problem(422, f"`items`: item {number} names column `{name}` twice")
+        row[name] = cell
+    return row
+
+
+def _column_of(columns: CatalogColumns, key: str, item: Cells) -> StoredColumn | None:
+    """Return the column that a key of an item means, None for none. Where an item has `items.id`,
+    as `GET` shows a column of the owner called `id`, its `id` is that of the item.
+    """
+    for column in columns:
+        if own_key(column.name) == key != column.name:
+            return column
+    if own_key(key) in item and own_key(key) != key:
+        return columns.stored_as(key) if key in OWN_NAMES else None
+    return columns.find(key) if columns.has(key) else None
+
+
+def _is_added(columns: CatalogColumns, key: str) -> bool:
+    """Return whether `GET` adds a key to an item, which is no column."""
+    return key in ADDED_KEYS or (
+        key.endswith(OF_VARIANTS) and columns.has(key.removesuffix(OF_VARIANTS))
+    )
+
+
+def _by_stored_column(engine: Engine, row: dict[str, Any]) -> dict[str, Any]:
+    """Return the cells of an item by the stored columns, without its id."""
+    columns = engine.catalog.catalog_columns
+    of_columns = [column for column in columns[1:] if column.name in row]
+    return {column.stored: row[column.name] for column in of_columns}
 
 
 @router.delete(
@@ -157,6 +266,14 @@ class Interaction(Parameters):
             "weights. With neither, it is a plain like."
         ),
     ] = None
+    event: Annotated[
+        Text | None,
+        Field(
+            min_length=1,
+            description="What it is, such as purchase, where the log has events: it has the weight "
+            "that the build gave such events, times `weight`, if any. Refused without a weight.",
+        ),
+    ] = None
 
 
 class Interactions(Parameters):
@@ -188,7 +305,7 @@ async def record(
 ) -> Response:
     """Returns what was recorded. It is on disk then, and counts in the next recommendation."""
     interactions = body.interactions if isinstance(body, Interactions) else [body]
-    rows = [(row.user, row.item, row.rating, row.weight) for row in interactions]
+    rows = [NewRow(row.user, row.item, row.rating, row.weight, row.event) for row in interactions]
 
     def do(engine: Engine) -> Response:
         return as_change(_fields(_recording(engine).record(rows, idempotency_key)), "rows")

@@ -1,0 +1,114 @@
+"""A nightly export becomes the catalog: what is new, differs or is gone, in one build."""
+
+import shutil
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import qkvsearch as qkv
+from qkvsearch.engine import Engine
+from qkvsearch.errors import QkvError
+from tests.test_revision import assert_same_arrays, stored_arrays
+
+SQUASH = {"id": 40, "title": "squash rope", "made": 2040}
+# What tables have that a second reading could read otherwise.
+DISHES = pd.DataFrame(
+    {
+        "SKU": ["a1", "a2", "a2", "a3", "a4", "a5"],
+        "Dish": ["Pancakes", "Soup", "Soup", "Banana bread", "Leek &amp; potato", None],
+        "Price": ["$5.00", "6.50", "9.50", "N/A", "7%", "1,200"],
+        # Several rows of an item make it a list, of which no entry is split.
+        "Colour": ["Red | dark, x", "Blue", "Green", "Red", "Blue", "Red | pale, y"],
+        "Added": ["01/03/2024", "2/3/2024", "2/3/2024", "25/12/2023", "unknown", ""],
+        "Vegan": ["yes", "no", "no", "yes", "yes", ""],
+        "Tags": ["a, b", "b", "b", "a, b, c", "c", "a"],
+        "Text": ["<b>one</b> two", "x &lt; y", "x &lt; y", "&amp;lt;", "<p>q</p>", "z"],
+    }
+)
+ROLES = qkv.Columns(id="SKU", title="Dish")
+
+
+@pytest.fixture
+def shop(shop_copy):
+    with Engine(shop_copy) as engine:
+        yield engine
+
+
+@pytest.fixture(scope="module")
+def dishes_path(tmp_path_factory):
+    path = tmp_path_factory.mktemp("dishes") / "ws"
+    qkv.build(path, items=DISHES, columns=ROLES, encoder="corpus").close()
+    return path
+
+
+@pytest.fixture
+def dishes(dishes_path, tmp_path):
+    with Engine(shutil.copytree(dishes_path, tmp_path / "ws")) as engine:
+        yield engine
+
+
+def export(shop_items, without=(), **changed_titles):
+    """The items without these ids, with other titles, and a new one."""
+    kept = shop_items[~shop_items["id"].isin(without)].copy()
+    for id_, title in changed_titles.items():
+        kept.loc[kept["id"] == int(id_[1:]), "title"] = title
+    return pd.concat([kept, pd.DataFrame([SQUASH])])
+
+
+def numbers(done):
+    return done.added, done.changed, done.removed, done.unchanged
+
+
+def test_all_three_are_one_build_that_is_as_of_an_add_and_a_remove(shop, shop_items, tmp_path):
+    other = Engine(shutil.copytree(shop.workspace.path, tmp_path / "other"))
+    done = shop.sync(export(shop_items, without=(2, 4), _9="pear hammer"))
+    assert numbers(done) == (1, 1, 2, 7)
+    assert (done.n_items, done.interactions_removed) == (9, 8)
+    assert [row["command"] for row in shop.builds()] == ["sync", "build"]
+    assert shop.items[9]["title"] == "pear hammer"
+    assert list(shop.items) == [1, 3, 5, 6, 7, 8, 9, 30, 40]
+
+    other.add(pd.DataFrame([{"id": 9, "title": "pear hammer", "made": 2009}, SQUASH]))
+    other.remove([2, 4])
+    assert_same_arrays(stored_arrays(shop), stored_arrays(other))
+    assert shop.info()["interactions"] == other.info()["interactions"]
+    for user in (101, 201):
+        mine, theirs = (engine.recommend(user=user, k=9) for engine in (shop, other))
+        assert [hit.id for hit in mine] == [hit.id for hit in theirs]
+        scores = [[hit.score for hit in ranking] for ranking in (mine, theirs)]
+        np.testing.assert_allclose(*scores, rtol=1e-6)
+
+
+def test_an_unchanged_file_makes_no_build(shop, shop_items):
+    shop.sync(export(shop_items))
+    before = [row["id"] for row in shop.builds()]
+    assert numbers(shop.sync(export(shop_items))) == (0, 0, 0, 11)
+    assert [row["id"] for row in shop.builds()] == before
+
+
+def test_cells_are_read_as_the_build_read_them_so_that_none_seems_changed(dishes):
+    assert numbers(dishes.sync(DISHES, ROLES)) == (0, 0, 0, 5)
+    # A variant alone differs: the smallest price of the item is the same.
+    other = DISHES.assign(Price=DISHES["Price"].replace("9.50", "8.50"))
+    assert numbers(dishes.sync(other, ROLES)) == (0, 1, 0, 4)
+    assert [row["id"] for row in dishes.items.list(where="Price = 8.5")] == ["a2"]
+    in_other_order = other.sort_values("SKU", ascending=False, kind="stable")
+    assert numbers(dishes.sync(in_other_order, ROLES)) == (0, 0, 0, 5)
+
+
+def test_more_than_a_fifth_is_removed_on_request_alone(shop, shop_items):
+    with pytest.raises(QkvError, match=r"3 of 10 items.*`yes`.*`keep_missing`"):
+        shop.sync(shop_items[:7])
+    assert shop.n_items == 10
+    assert numbers(shop.sync(shop_items[:7].assign(made=1990), keep_missing=True)) == (0, 7, 0, 0)
+    assert shop.n_items == 10
+    assert numbers(shop.sync(shop_items[:8].assign(made=1990))) == (0, 1, 2, 7)
+    assert numbers(shop.sync(shop_items[:2].assign(made=1990), yes=True)) == (0, 0, 6, 2)
+
+
+def test_a_column_that_the_file_lacks_stays(shop, shop_items):
+    done = shop.sync(export(shop_items, _9="pear hammer").drop(columns="made"))
+    assert numbers(done) == (1, 1, 0, 9)
+    assert (shop.items[9]["made"], shop.items[40]["made"]) == (2009, None)
+    assert any("made" in note and "as they are" in note for note in done.notes)
