@@ -18,12 +18,13 @@ from qkvsearch._utils.validation import (
     check_id,
     check_names,
     check_whole,
+    displayed,
     is_whole,
     require,
 )
 from qkvsearch.engine.arguments import checked_arguments
 from qkvsearch.engine.item_maps import ItemMaps
-from qkvsearch.errors import DamagedError, QkvError, quantity
+from qkvsearch.errors import DamagedError, DataError, QkvError, quantity
 from qkvsearch.rank.loaded_build import LoadedBuild
 from qkvsearch.rank.options import head_names, id_list
 from qkvsearch.rank.questions import (
@@ -53,7 +54,7 @@ if TYPE_CHECKING:
     from qkvsearch.learn.learn_again import Learned
     from qkvsearch.learn.merge import Merged
     from qkvsearch.learn.repair import Repaired
-    from qkvsearch.rank.batch import Exported
+    from qkvsearch.rank.batch import AllRecommendations
     from qkvsearch.rank.listing import Listing
     from qkvsearch.rank.ranking import Ranking
     from qkvsearch.rank.text_search import TextSearch
@@ -91,11 +92,33 @@ def _parts_of_build(build: LoadedBuild, scores: Scores, position: int) -> Compon
     return scores.parts(position)
 
 
+def _recommend_question(
+    *,
+    likes: Id | Iterable[Id] = (),
+    without: Id | Iterable[Id] = (),
+    exclude: Id | Iterable[Id] = (),
+    only: Iterable[Id] | None = None,
+    fields: str | Iterable[str] = (),
+    heads: str | Iterable[str] | None = None,
+    **options: Any,
+) -> RecommendQuestion:
+    """Return the question that the arguments of `Engine.recommend` ask."""
+    return RecommendQuestion(
+        likes=id_list("likes", likes),
+        without=id_list("without", without),
+        exclude=id_list("exclude", exclude),
+        only=None if only is None else id_list("only", only),
+        fields=check_names("fields", fields),
+        heads=head_names(heads),
+        **options,
+    )
+
+
 class Engine:
     """An opened workspace. It answers from the build that was current when it was opened, or that
     its own last change made.
 
-    Questions: `search`, `recommend`, `recommend_all`, `similar`, `attend`,
+    Questions: `search`, `recommend`, `recommend_many`, `recommend_all`, `similar`, `attend`,
     `encode`, `map`, `export_embeddings`; `items`, `users`, `show`, `history`, `records`, `info` and
     `builds` list what is stored. Changes: `record`, `record_many`, `undo_record`, `add`, `remove`,
     `learn`, `compact`, `rollback`, `forget`. Measurements: `evaluate_search`,
@@ -376,23 +399,27 @@ class Engine:
         """
         from qkvsearch.rank.recommend import recommend
 
-        question = RecommendQuestion(
+        if isinstance(user, list | tuple):
+            raise DataError(
+                f"`user` must be an id, not {displayed(user)}: `recommend_many` takes several"
+            )
+        question = _recommend_question(
             user=user,
             strict_user=strict_user,
-            likes=id_list("likes", likes),
+            likes=likes,
             ratings=ratings,
-            without=id_list("without", without),
-            exclude=id_list("exclude", exclude),
-            only=None if only is None else id_list("only", only),
+            without=without,
+            exclude=exclude,
+            only=only,
             k=k,
             offset=offset,
             where=where,
-            fields=check_names("fields", fields),
+            fields=fields,
             distinct=distinct,
             temperature=temperature,
             seen=seen,
             model=model,
-            heads=head_names(heads),
+            heads=heads,
             recent=recent,
             damping=damping,
             diversity=diversity,
@@ -402,10 +429,27 @@ class Engine:
         with self._question() as build:
             return recommend(build, question)
 
+    def recommend_many(self, users: Iterable[Id], **options: Any) -> list[Ranking]:
+        """Recommend items to several users: a ranking for each of them, in this order, as
+        `recommend` gives it. All are answered by the same build.
+
+        users: their ids. options: those of `recommend`, but `user`; the same for all.
+
+        `recommend_all` is faster for very many users, and has no reasons. Raises `QkvError` for an
+        argument that cannot be used, and with `strict_user` for an unknown user.
+        """
+        from qkvsearch.rank.recommend import recommend
+
+        questions = [
+            _recommend_question(user=user, **options) for user in id_list("users", users)
+        ]
+        with self._question() as build:
+            return [recommend(build, question) for question in questions]
+
     @checked_arguments
     def recommend_all(
         self,
-        path: str | Path,
+        path: str | Path | None = None,
         *,
         k: int = 10,
         where: Where | None = None,
@@ -419,10 +463,12 @@ class Engine:
         format: str | None = None,
         raw: bool = False,
         progress: Progress | None = None,
-    ) -> Exported:
-        """Write the recommendations for all users to a file. Return the number of users, and notes.
+    ) -> AllRecommendations:
+        """Recommend to all users, block by block: `recommend_all(k=3).to_frame()` is a table with
+        the columns user, rank, id, title and score. The notes say how many recommendations are
+        weak.
 
-        path: a .parquet, .csv or .jsonl file.
+        path: write the table to this .parquet, .csv or .jsonl file instead, however long it is.
         format: "parquet", "csv" or "jsonl", if the name of the file does not say it.
         raw: in CSV, do not put an apostrophe before texts that a spreadsheet would run as formulas.
         progress: called with the name of a step, the amount done and the total.
@@ -432,6 +478,8 @@ class Engine:
         """
         from qkvsearch.rank.recommend import recommend_all
 
+        if path is None and (format is not None or raw):
+            raise QkvError("`format` and `raw` are of a file: give a `path`, or leave them out")
         question = RecommendQuestion(
             k=k,
             where=where,
@@ -444,7 +492,8 @@ class Engine:
             fields=check_names("fields", fields),
         )
         with self._question() as build:
-            return recommend_all(build, question, Path(path), format, raw, progress)
+            file = None if path is None else Path(path)
+            return recommend_all(build, question, file, format, raw, progress)
 
     def similar(
         self,
