@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from qkvsearch.engine.projection import ItemMap
     from qkvsearch.engine.rows import ItemRows, UserRows
     from qkvsearch.evaluation.comparison.compared import Comparison
+    from qkvsearch.evaluation.others import Others
     from qkvsearch.evaluation.results import Evaluation
     from qkvsearch.evaluation.search_tuning import SearchTuning
     from qkvsearch.evaluation.tuning import Trial, Tuning
@@ -440,9 +441,7 @@ class Engine:
         """
         from qkvsearch.rank.recommend import recommend
 
-        questions = [
-            _recommend_question(user=user, **options) for user in id_list("users", users)
-        ]
+        questions = [_recommend_question(user=user, **options) for user in id_list("users", users)]
         with self._question() as build:
             return [recommend(build, question) for question in questions]
 
@@ -888,6 +887,8 @@ class Engine:
         users: int | None = None,
         random_state: int = 0,
         next_item: bool = False,
+        test: Source | None = None,
+        recommendations: Others = (),
         progress: Progress | None = None,
     ) -> Evaluation:
         """Evaluate recommendations on held-out interactions, compared with simpler methods.
@@ -895,37 +896,37 @@ class Engine:
         protocol: "random", "leave-last-out", "time" or "strong". The models learn again from the
         training part of the log, with the settings that `tune` found, if any. next_item: also train
         and evaluate the next-item model (minutes). users: how many users to evaluate, drawn at
-        random, by default 2,000; 0 for all. The notes describe what is left out. Raises `QkvError`.
+        random, by default 2,000; 0 for all.
+
+        test: your own held-out interactions instead of a `protocol`: a file or a frame like the log
+        of the build. The build is judged as it is, since its log is the training part; by default
+        for all users of the test. recommendations: somebody else's, judged beside ours by the same
+        `test`. A file or several, each with its own name; or files and frames by other names. They
+        have the columns user, rank and id, as `recommend_all` writes them.
+
+        The notes describe what is left out. Raises `QkvError`.
         """
-        from qkvsearch.evaluation import recommend_protocol
-        from qkvsearch.heads.component import TUNED
+        from qkvsearch.evaluation.recommend_protocol import evaluate_build
 
         check_whole("k", k)
         check(random_state=random_state, users=users)
         build = self.current_build  # until the end: it keeps the files open
-        models = build.models
-        tuned = models.snapshot.facts.get(TUNED) or {}
-        evaluation = recommend_protocol.evaluate_recommend(
-            models.log("judge by"),
+        evaluation = evaluate_build(
+            build.models,
             protocol,
             k=k,
-            users=recommend_protocol.N_USERS if users is None else users,
-            settings=tuned.get("settings"),
-            keys=np.asarray(models.dense_keys(models.main_head).vectors),
+            users=users,
             random_state=random_state,
             next_item=next_item,
+            test=test,
+            others=recommendations,
             progress=progress,
         )
-        notes = []
-        if tuned:
-            notes.append(
-                f"With the settings that tune found with `protocol` {tuned['protocol']}; with "
-                "another protocol or seed they may have been chosen by interactions that are held "
-                "out here."
-            )
-        if n_recorded := models.snapshot.records.count():
-            notes.append(f"Left out: {quantity(n_recorded, 'recorded interaction')}.")
-        return replace(evaluation, notes=[*notes, *evaluation.notes])
+        n_recorded = build.snapshot.records.count()
+        if not n_recorded:
+            return evaluation
+        note = f"Left out: {quantity(n_recorded, 'recorded interaction')}."
+        return replace(evaluation, notes=[note, *evaluation.notes])
 
     @checked_arguments
     def tune(

@@ -104,8 +104,5 @@ def recommend_all(
         raw=raw,
         heads=question.heads,
     )
-    if path is None:
-        done = batch.collect(progress)
-    else:
-        done = batch.write(path, format, progress)
+    done = batch.collect(progress) if path is None else batch.write(path, format, progress)
     return replace(done, notes=[*listed_notes, *done.notes])

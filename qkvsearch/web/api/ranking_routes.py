@@ -206,7 +206,9 @@ class RecommendBatch(RecommendBody):
     users: Annotated[
         tuple[AnyId, ...],
         BATCH,
-        Field(description="Ids of users. The other options are those of each.", examples=[["w001"]]),
+        Field(
+            description="Ids of users. The other options are those of each.", examples=[["w001"]]
+        ),
     ] = ()
 
     @model_validator(mode="after")
@@ -216,7 +218,9 @@ class RecommendBatch(RecommendBody):
         if "questions" in given and len(given) > 1:
             other = sorted(given - {"questions"})[0]
             raise PydanticCustomError(
-                "both", "either `questions` or `users`: {other} is in each question", {"other": other}
+                "both",
+                "either `questions` or `users`: {other} is in each question",
+                {"other": other},
             )
         if "questions" not in given and "users" not in given:
             raise PydanticCustomError("neither", "give `questions`, or `users`")
