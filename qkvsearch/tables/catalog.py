@@ -218,17 +218,19 @@ def _searched(
     """Return the title and all columns of texts and lists that search reads, the shortest first,
     and describe the choice in `report`.
     """
-    lengths, others = {}, []
+    lengths, unsearched = {}, {}
     for name, column in columns.items():
         if name in ("id", "title") or not type_named(column.type).is_text:
             continue
         if reason := why_unsearched(column.cells):
-            others.append(f"{spelled[name]} ({reason})")
+            unsearched[spelled[name]] = reason
         else:
             lengths[name] = column.cells.str.len().mean()
     searched = ("title", *sorted(lengths, key=lambda name: lengths[name]))
+    report.unsearched = unsearched
     report.chosen += f"; searched: {listed_names([spelled[name] for name in searched])}"
-    if others:
+    if unsearched:
+        others = [f"{name} ({reason})" for name, reason in unsearched.items()]
         report.chosen += f"; not searched: {listed_names(others)}"
     return searched
 
