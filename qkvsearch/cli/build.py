@@ -218,19 +218,16 @@ def _build(
         for columns in (report.columns, report.log_columns)
     )
     run.message_table(columns_text(of_items, of_log, run.verbose).rstrip())
-    size = quantity(len(dataset.catalog), "item")
-    if (log := dataset.interactions) is not None:
-        size += f", {quantity(log.n_users, 'user')}, {quantity(len(log), 'interaction')}"
     if plan:
         lines = [memory_advice(dataset, machine_memory())]
-        printed = [*lines, f"Nothing was built; {path} would have {size}."]
+        printed = [*lines, f"Nothing was built; {path} would have {report.size}."]
     else:
         workspace = run.writable_workspace(path)
         previous = workspace.current_facts()
         with run.progress() as progress:
             build_workspace(workspace, dataset, **options, progress=progress)
         lines = list(_model_lines(workspace.current_facts(), previous))
-        printed = [f"Built {path}: {size}.", *lines]
+        printed = [f"Built {path}: {report.size}.", *lines]
     for line in printed:
         run.message(line)
     if report_file is not None:

@@ -90,13 +90,9 @@ def to_json(report: BuildReport) -> str:
 
 
 def _summary(report: BuildReport) -> str:
-    size = quantity(report.items, "item")
-    if report.users is not None and report.interactions is not None:
-        users = quantity(report.users, "user")
-        size += f", {users}, {quantity(report.interactions, 'interaction')}"
     if report.planned:
-        return f"Nothing was built; {report.workspace} would have {size}."
-    return f"{report.workspace} has {size}."
+        return f"Nothing was built; {report.workspace} would have {report.size}."
+    return f"{report.workspace} has {report.size}."
 
 
 def _uses(report: BuildReport) -> Iterator[str]:
@@ -125,7 +121,9 @@ def _type(column: ColumnReport) -> str:
     """Return the type of a column, with its unit and how doubtful cells were read."""
     record = column.facts.to_record()
     convention = record["convention"]
-    if column.facts.role == "event":  # the weights of events, of which a note tells
+    if column.facts.type == "list":
+        convention = f"separated by {convention}" if convention else ""
+    elif column.facts.role == "event":  # the weights of events, of which a note tells
         convention = ""
     more = [record.get("unit"), CONVENTIONS.get(convention, convention)]
     more = [str(each) for each in more if each]
@@ -171,7 +169,7 @@ def _in_lines(line: str) -> str:
 
 def _file_lines(file: FileReport) -> Iterator[str]:
     yield (
-        f"{file.file}: {quantity(file.read, 'row')} read, {file.kept:,} kept, "
+        f"{file.file}: {quantity(file.read, file.unit)} read, {file.kept:,} kept, "
         f"{file.combined:,} combined with others, {file.n_skipped:,} skipped"
     )
     for each in file.skipped:

@@ -6,13 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import pandas as pd
-
 from qkvsearch._utils.version import __version__
-from qkvsearch.errors import Count
+from qkvsearch.errors import Count, quantity
 from qkvsearch.tables.catalog import Catalog
 from qkvsearch.tables.columns.choice import LOG_TYPES
-from qkvsearch.tables.columns.facts import ColumnFacts, examples_of
+from qkvsearch.tables.columns.facts import ColumnFacts
 from qkvsearch.tables.columns.inference import NAMED_BY_ID
 from qkvsearch.tables.dataset import Dataset
 from qkvsearch.tables.report import EMAIL, ReadReport
@@ -45,6 +43,8 @@ class FileReport:
 
     file: str
     of_log: bool
+    # What is counted: rows of a table, or files that are an item each.
+    unit: str
     read: int
     kept: int
     combined: int
@@ -70,7 +70,8 @@ class FileReport:
                 notes.append(f"{file.file}: {n} {n:line|lines} decoded as {file.encoding}")
         return cls(
             report.file,
-            of_log=any(column.role in LOG_TYPES for column in report.columns),
+            of_log=_is_of_log(report),
+            unit=getattr(report, "unit", "row"),
             read=report.read,
             kept=report.kept,
             combined=report.merged,
@@ -89,6 +90,7 @@ class FileReport:
         return {
             "file": self.file,
             "of": "interactions" if self.of_log else "items",
+            "unit": self.unit,
             "read": self.read,
             "kept": self.kept,
             "combined": self.combined,
@@ -106,9 +108,9 @@ class ColumnReport:
 
     # As a build stores it and `info` shows it.
     facts: ColumnFacts
-    # How many cells are empty, those that were emptied included.
+    # How many cells of items, or of the rows of a log, are empty; those that were emptied included.
     empty: int
-    # How many cells are not as they were in the file, and at most three of them as they were.
+    # How many cells of the rows are not as they were in the file, and at most three of these.
     changed: int
     examples: Sequence[str] = ()
     searched: bool = False
@@ -163,9 +165,9 @@ class BuildReport:
     def of(
         cls, workspace: str, dataset: Dataset, planned: bool, lines: Sequence[str] = ()
     ) -> BuildReport:
-        log = dataset.interactions
+        log, reports = dataset.interactions, dataset.reports
         unsearched: dict[str, str] = {}
-        for report in dataset.reports:
+        for report in reports:
             unsearched |= report.unsearched
         return cls(
             workspace,
@@ -173,12 +175,21 @@ class BuildReport:
             items=len(dataset.catalog),
             users=None if log is None else log.n_users,
             interactions=None if log is None else len(log),
-            files=[FileReport.of(report) for report in dataset.reports],
-            columns=_columns(dataset.catalog),
-            log_columns=list(_log_columns(dataset.reports)),
+            files=[FileReport.of(report) for report in reports],
+            columns=_columns(dataset.catalog, [each for each in reports if not _is_of_log(each)]),
+            log_columns=list(_log_columns(reports)),
             unsearched=unsearched,
             lines=lines,
         )
+
+    @property
+    def size(self) -> str:
+        """How many items, users and interactions there are, in words."""
+        size = quantity(self.items, "item")
+        if self.users is None or self.interactions is None:
+            return size
+        users = quantity(self.users, "user")
+        return f"{size}, {users}, {quantity(self.interactions, 'interaction')}"
 
     @property
     def searched(self) -> list[str]:
@@ -218,28 +229,35 @@ def without_users(text: str, file: str = "") -> str:
     return EMAIL.sub(lambda match: match[0] if match[0] in file else "(e-mail address)", text)
 
 
+def _is_of_log(report: ReadReport) -> bool:
+    return any(column.role in LOG_TYPES for column in report.columns)
+
+
 def _example(cell: str) -> str:
     """Return a cell as it was, unless it is very long or an e-mail address."""
     return without_users(shorten(cell, MAX_EXAMPLE))
 
 
-def _columns(catalog: Catalog) -> list[ColumnReport]:
-    return [_column(catalog, facts) for facts in catalog.columns]
-
-
-def _column(catalog: Catalog, facts: ColumnFacts) -> ColumnReport:
-    name = facts.stored or facts.name
-    cells = catalog.frame[name]
-    originals = catalog.originals.get(name, pd.Series(dtype=object))
-    are_lost = cells.loc[originals.index].isna().to_numpy(bool)
-    n_named_by_id = facts.changed.get(NAMED_BY_ID, 0)
-    return ColumnReport(
-        facts,
-        empty=int(cells.isna().sum()),
-        changed=len(originals) + n_named_by_id,
-        examples=list(map(_example, examples_of(originals, are_lost))),
-        searched=name in catalog.text_columns,
-    )
+def _columns(catalog: Catalog, reports: Sequence[ReadReport]) -> list[ColumnReport]:
+    """Return what the columns of the items became. reports: on their files."""
+    changed: dict[str, int] = {}
+    examples: dict[str, list[str]] = {}
+    for report in reports:
+        changed |= report.changed_cells
+        examples |= report.examples
+    columns = []
+    for facts in catalog.columns:
+        name = facts.stored or facts.name
+        n_named_by_id = facts.changed.get(NAMED_BY_ID, 0)
+        column = ColumnReport(
+            facts,
+            empty=int(catalog.frame[name].isna().sum()),
+            changed=changed.get(name, 0) + n_named_by_id,
+            examples=list(map(_example, examples.get(name, []))),
+            searched=name in catalog.text_columns,
+        )
+        columns.append(column)
+    return columns
 
 
 def _log_columns(reports: Sequence[ReadReport]) -> Iterator[ColumnReport]:

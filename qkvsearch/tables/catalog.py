@@ -14,7 +14,7 @@ from qkvsearch.tables.catalog_columns import OWN_NAMES, TRUTH_VALUES
 from qkvsearch.tables.column_types import NAMES, text_read, type_named
 from qkvsearch.tables.columns import Columns, check_column
 from qkvsearch.tables.columns.choice import CatalogChoice, choose_catalog_columns, users_column
-from qkvsearch.tables.columns.facts import LIST_SEPARATOR, ColumnFacts
+from qkvsearch.tables.columns.facts import LIST_SEPARATOR, ColumnFacts, examples_of
 from qkvsearch.tables.columns.inference import TypedColumn, typed
 from qkvsearch.tables.columns.searched import why_unsearched
 from qkvsearch.tables.ids import (
@@ -103,6 +103,7 @@ def catalog_from_frame(
     items = item_texts(frame, columns, report, log)
     types = _requested_types(columns, items, report.file)
     cells = {name: _typed(items, name, types.get(name), report) for name in items.frame}
+    _count_changes(cells, report)
     order, variants = one_row_each(items.ids, cells, columns.fold_ids, report)
     searched = items.searched
     if searched is None:
@@ -118,6 +119,19 @@ def catalog_from_frame(
     if "year" not in {name.casefold() for name in cells}:
         _add_year(typed_frame, facts)
     return Catalog(order, typed_frame, searched, tuple(facts), variants, originals_of(cells))
+
+
+def _count_changes(columns: Mapping[str, TypedColumn], report: ReadReport) -> None:
+    """Count the cells of each column that are not as they were in the file, row by row, with some
+    of them as they were.
+    """
+    for name, column in columns.items():
+        if column.original is None:
+            continue
+        originals = column.original.dropna()
+        are_lost = column.cells[originals.index].isna().to_numpy(bool)
+        report.changed_cells[name] = len(originals)
+        report.examples[name] = examples_of(originals, are_lost)
 
 
 def originals_of(columns: Mapping[str, TypedColumn]) -> dict[str, pd.Series]:

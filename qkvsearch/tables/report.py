@@ -51,8 +51,8 @@ class ReadReport:
     # For each reason to skip rows, the first of them, and the first few.
     first_rows: dict[str, Any] = field(default_factory=dict)
     sample_rows: dict[str, list[int]] = field(default_factory=dict)
-    # Of columns of a log: how many cells are empty and how many were changed, and some of these as
-    # they were. A catalog knows its own.
+    # By column (of a catalog, by its name in the workspace): how many cells of a log are empty, how
+    # many cells were changed, and some of these as they were.
     empty_cells: dict[str, int] = field(default_factory=dict)
     changed_cells: dict[str, int] = field(default_factory=dict)
     examples: dict[str, list[str]] = field(default_factory=dict)
