@@ -171,12 +171,13 @@ def _notes(
     name: str, n_without: int, n_seen: int, n_unknown: int, n_repeated: int, n_tied: int
 ) -> list[str]:
     """Return sentences about what does not count as it stands in the file."""
+    of_items = "{n} {n:recommendation is of an item|recommendations are of items}"
     said = [
         (n_without, "{n} {n:user has|users have} no recommendations, which counts as 0"),
-        (n_seen, "{n} left out, of items that the user had before"),
-        (n_unknown, "{n} of items that are not in the catalog, which count as misses"),
-        (n_repeated, "{n} left out, of an item that the user has at a better rank"),
-        (n_tied, "{n} with the rank of another one, in the order of the file"),
+        (n_seen, of_items + " that the user had before, and left out"),
+        (n_unknown, of_items + " that the catalog does not have, and {n:a miss|misses}"),
+        (n_repeated, of_items + " that the user has at a better rank, and left out"),
+        (n_tied, "{n} {n:has|have} the rank of another one, and the order of the file counts"),
     ]
     sentences = [text.format(n=Count(n)) for n, text in said if n]
     return [f"{name}: {'; '.join(sentences)}."] if sentences else []

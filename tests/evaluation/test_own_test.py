@@ -88,6 +88,18 @@ def test_ours_are_the_recommendations_of_the_build(engine):
     assert again.baselines["same"] == pytest.approx(report.metrics)
 
 
+def test_a_picture_has_a_colour_for_each_line_and_leaves_out_the_worst(engine):
+    theirs = {f"useless{n}": ranked({"u0": OTHERS["u0"]}) for n in range(3)}
+    theirs["perfect"] = ranked(HELD_OUT)
+    report = engine.evaluate_recommend(test=log_of(HELD_OUT), recommendations=theirs)
+    bars, *_ = panels = report.panels()
+    assert {*theirs} <= {*bars.groups}
+    for panel in panels:
+        names = [series.name for series in panel.series]
+        assert len(names) <= 5
+        assert len(names) == 1 or {"qkvsearch", "perfect"} <= {*names}
+
+
 def test_what_cannot_be_judged_is_left_out_and_counted(engine):
     old = HISTORY["u0"][0]
     more = [("u0", old), ("zoe", 3), ("u1", 999), (None, 3)]
@@ -118,7 +130,7 @@ def test_others_are_judged_by_the_same_protocol(engine):
     assert report.baselines["plain"]["ndcg@10"] > 0
     (note,) = [note for note in report.notes if note.startswith("messy: ")]
     assert f"{N_USERS - 1} users have no recommendations" in note
-    for said in ("had before", "not in the catalog", "at a better rank"):
+    for said in ("had before", "catalog does not have", "at a better rank"):
         assert said in note
 
 
