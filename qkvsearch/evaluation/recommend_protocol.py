@@ -98,8 +98,8 @@ def evaluate_build(
         )
     if next_item:
         raise QkvError("`next_item` learns anew, and with `test` the build is judged as it is")
+    from qkvsearch.evaluation.given_split import split_by_test
     from qkvsearch.evaluation.others import named_files
-    from qkvsearch.evaluation.own_test import split_by_test
     from qkvsearch.heads.stored_ratings import RatingsComponent
 
     named = named_files(others, taken=(OURS, *HEADS, *BASELINES, BIASES))
