@@ -22,11 +22,11 @@ MIN_FITTING = 2
 SAMPLE = 1000
 # Emptied cells that a note names.
 MAX_EXAMPLES = 3
-# The change of an empty title.
-NAMED_BY_ID = "empty: the id instead"
 # Signs of currencies, and codes that tables use for the same currency.
 CURRENCY_SIGNS = "$€£¥₹₽₩₺₪"
 CODE_SIGNS = {"USD": "$", "US$": "$", "EUR": "€", "GBP": "£", "JPY": "¥", "CNY": "¥", "INR": "₹"}
+# The change of an empty title.
+NAMED_BY_ID = "empty: the id instead"
 
 
 @dataclass
