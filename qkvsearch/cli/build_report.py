@@ -120,14 +120,18 @@ def _examples(column: ColumnReport) -> str:
 def _type(column: ColumnReport) -> str:
     """Return the type of a column, with its unit and how doubtful cells were read."""
     record = column.facts.to_record()
-    convention = record["convention"]
+    more = str(record.get("unit") or _convention(column))
+    return f"{column.facts.type} ({more})" if more else column.facts.type
+
+
+def _convention(column: ColumnReport) -> str:
+    """Return how doubtful cells were read; of events, a note tells what each counts."""
+    convention = column.facts.convention.strip()
+    if not convention or column.facts.role == "event":
+        return ""
     if column.facts.type == "list":
-        convention = f"separated by {convention}" if convention else ""
-    elif column.facts.role == "event":  # the weights of events, of which a note tells
-        convention = ""
-    more = [record.get("unit"), CONVENTIONS.get(convention, convention)]
-    more = [str(each) for each in more if each]
-    return f"{column.facts.type} ({', '.join(more)})" if more else column.facts.type
+        return f"separated by {convention}"
+    return CONVENTIONS.get(convention, convention)
 
 
 def _role(column: ColumnReport) -> str:

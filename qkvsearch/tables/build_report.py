@@ -117,8 +117,10 @@ class ColumnReport:
 
     @property
     def filtered(self) -> bool:
-        """Whether one can filter by it: a list that is searched is a filter, and a text is none."""
-        is_text = self.facts.role == "text" and self.facts.type != "list"
+        """Whether one can filter by it. A text that is searched is no filter; a list or an amount
+        that is searched is one.
+        """
+        is_text = self.facts.role == "text" and self.facts.type == "text"
         return self.facts.role not in (*NEITHER, *LOG_TYPES) and not is_text
 
     def to_dict(self) -> dict[str, Any]:
