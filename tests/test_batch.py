@@ -181,3 +181,43 @@ def test_an_allow_list_comes_from_a_file_or_stdin_and_unknown_ids_are_counted(
     missing = qkv(*command, "-", stdin="nowhere\n")
     assert (missing.code, missing.stdout) == (1, "")
     assert "none of its 1 ids, such as 'nowhere'" in missing.stderr
+
+
+# --- in memory, and for some users ---
+
+
+def test_without_a_file_all_recommendations_are_a_frame(shop, tmp_path):
+    shop.recommend_all(tmp_path / "all.jsonl", k=2)
+    lines = (tmp_path / "all.jsonl").read_text("utf-8").splitlines()
+    done = shop.recommend_all(k=2)
+    frame = done.to_frame()
+    assert list(frame.columns) == ["user", "rank", "id", "title", "score"]
+    assert frame.to_dict("records") == [json.loads(line) for line in lines]
+    assert (done.users, len(done.notes)) == (7, 1)
+    assert list(shop.recommend_all(where="made < 0", fields="made").to_frame()) == [
+        *("user", "rank", "id", "title", "score", "made")
+    ]
+
+
+def test_what_went_to_a_file_is_no_frame(shop, tmp_path):
+    written = shop.recommend_all(tmp_path / "all.csv")
+    with pytest.raises(QkvError, match=r"all\.csv"):
+        written.to_frame()
+    for option in ({"format": "csv"}, {"raw": True}):
+        with pytest.raises(QkvError, match="`path`"):
+            shop.recommend_all(**option)
+
+
+def test_several_users_get_what_each_gets_alone(films):
+    options = {"k": 4, "where": "year >= 1990", "damping": 0.2, "explain": True}
+    users = ["u003", "nobody", "u001"]
+    found = films.recommend_many(users, **options)
+    alone = [films.recommend(user=user, **options) for user in users]
+    assert [ranking.to_records() for ranking in found] == [r.to_records() for r in alone]
+    assert [list(ranking.notes) for ranking in found] == [list(r.notes) for r in alone]
+    assert films.recommend_many([]) == []
+    assert len(films.recommend_many("u001")) == 1
+    with pytest.raises(QkvError, match="nobody"):
+        films.recommend_many(users, strict_user=True)
+    with pytest.raises(QkvError, match="recommend_many"):
+        films.recommend(user=users)

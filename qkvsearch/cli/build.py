@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from qkvsearch.cli.build_report import refuse_to_replace, report_option, write_report
 from qkvsearch.cli.columns import (
     columns_of,
     columns_text,
@@ -114,6 +116,7 @@ def _parse_scale(
     is_flag=True,
     help="Read and check the files, show what would be built, and stop.",
 )
+@report_option
 @click.option(
     "--encoder",
     default="auto",
@@ -163,6 +166,7 @@ def build(
     join: tuple[str, ...],
     engine: str | None,
     plan: bool,
+    report: Path | None,
     synonyms: str | None,
     **columns: Any,
 ) -> None:
@@ -172,8 +176,8 @@ def build(
     A file is CSV, TSV, JSON Lines, Parquet or .xlsx, compressed or not, or a table of a SQLite
     file: shop.db#products. Subtitles, text, Markdown and HTML are an item a file: name their
     folder, or a pattern. Without an option, a column is recognized by its name or its contents;
-    --plan shows the columns and builds nothing. The previous build stays in use until the new one
-    is complete.
+    --plan shows the columns and builds nothing. --report FILE writes what became of every column,
+    row and cell. The previous build stays in use until the new one is complete.
 
     \b
     Examples:
@@ -184,6 +188,7 @@ def build(
       qkvsearch -w talks build --items talks.csv --id-column id --text-columns title,tags
       qkvsearch -w talks build --items talks/
       qkvsearch -w talks build --items talks.csv --texts 'talks/{id}.vtt'
+      qkvsearch -w shop build --items products.csv --plan --report plan.html
       qkvsearch -w shop build --items products.csv --interactions log.parquet --engine spark
     """
     from qkvsearch.learn.builder import reading
@@ -191,6 +196,7 @@ def build(
 
     if source is None and not items and not interactions:
         raise click.UsageError("give a SOURCE, or --items and --interactions")
+    refuse_to_replace(report, [source, *items, *interactions, synonyms])
     run = settings()
     path = run.writable_path()
     options = {name: columns.pop(name) for name in ("encoder", "language", "next_item", "keys")}
@@ -200,34 +206,46 @@ def build(
     joined_files = list(join) or None
     named = columns_of(**columns)
     with reading(source, item_files, log_files, named, engine, joined_files) as dataset:
-        _build(run, path, dataset, plan, options)
+        _build(run, path, dataset, plan, report, options)
 
 
 def _build(
-    run: CommandContext, path: Path, dataset: Dataset, plan: bool, options: Mapping[str, Any]
+    run: CommandContext,
+    path: Path,
+    dataset: Dataset,
+    plan: bool,
+    report_file: Path | None,
+    options: Mapping[str, Any],
 ) -> None:
-    """Show what was read; build the workspace unless it is only planned."""
+    """Show what was read; build the workspace unless it is only planned. Write the report, if any
+    is asked for.
+    """
     from qkvsearch.learn.builder import build_workspace
+    from qkvsearch.tables.build_report import BuildReport
 
-    for report in dataset.reports:
-        run.notes(report.lines())
-    of_items = [column.to_record() for column in dataset.catalog.columns]
-    of_log = [column.to_record() for column in dataset.log_columns()]
+    report = BuildReport.of(str(path), dataset, plan)
+    for read in report.files:
+        run.notes(read.lines)
+    of_items, of_log = (
+        [column.facts.to_record() for column in columns]
+        for columns in (report.columns, report.log_columns)
+    )
     run.message_table(columns_text(of_items, of_log, run.verbose).rstrip())
-    size = quantity(len(dataset.catalog), "item")
-    if (log := dataset.interactions) is not None:
-        size += f", {quantity(log.n_users, 'user')}, {quantity(len(log), 'interaction')}"
     if plan:
-        run.message(memory_advice(dataset, machine_memory()))
-        run.message(f"Nothing was built; {path} would have {size}.")
-        return
-    workspace = run.writable_workspace(path)
-    previous = workspace.current_facts()
-    with run.progress() as progress:
-        build_workspace(workspace, dataset, **options, progress=progress)
-    run.message(f"Built {path}: {size}.")
-    for line in _model_lines(workspace.current_facts(), previous):
+        lines = [memory_advice(dataset, machine_memory())]
+        printed = [*lines, f"Nothing was built; {path} would have {report.size}."]
+    else:
+        workspace = run.writable_workspace(path)
+        previous = workspace.current_facts()
+        with run.progress() as progress:
+            build_workspace(workspace, dataset, **options, progress=progress)
+        lines = list(_model_lines(workspace.current_facts(), previous))
+        printed = [f"Built {path}: {report.size}.", *lines]
+    for line in printed:
         run.message(line)
+    if report_file is not None:
+        write_report(replace(report, lines=lines), report_file)
+        run.message(f"{report_file}: what became of every column, row and cell.")
 
 
 def memory_advice(dataset: Dataset, available: float | None) -> str:

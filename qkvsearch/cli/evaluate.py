@@ -156,10 +156,24 @@ def _search_by_made_queries(
     help="Also evaluate the next-item model, with leave-last-out or time (trains it: minutes; "
     "needs qkvsearch[train]).",
 )
+@click.option(
+    "--test",
+    type=FILE,
+    help="Your own held-out interactions, a file like the log of the build, instead of a "
+    "--protocol. The build is judged as it is, for all users of the test.",
+)
+@click.option(
+    "--recommendations",
+    type=FILE,
+    multiple=True,
+    help="With --test: somebody else's recommendations, judged beside ours and named by the file: "
+    "columns user, rank and id, as recommend --all-users writes them; repeatable.",
+)
 @plot_option
 @output_options
 def recommend(plot: Path | None, output: Output, **options: Any) -> None:
-    """Measure recommendations with interactions that are held out of training.
+    """Measure recommendations with interactions that are held out of training, by a protocol or in
+    a file of your own.
 
     Learns again from the training part of the log, and ranks the whole catalog without each user's
     history. Shows nDCG, recall, precision, hit rate, MRR and MAP at k, coverage of the catalog,
@@ -168,12 +182,16 @@ def recommend(plot: Path | None, output: Output, **options: Any) -> None:
     one of these is ahead, says by how much and what to try. With ratings, only items rated in the
     upper half of the scale are relevant. Intervals are bootstrapped over the evaluated users.
 
+    With --test, nothing is learned again: the log of the build is the training part. Users without
+    a history in it, and items that a user had before, are left out and counted.
+
     \b
     Examples:
       qkvsearch -w films evaluate recommend
       qkvsearch -w films evaluate recommend --protocol strong -k 20 --format json
       qkvsearch -w films evaluate recommend --protocol time --next-item
       qkvsearch -w films evaluate recommend --plot films.png
+      qkvsearch -w films evaluate recommend --test june.csv --recommendations theirs.csv
     """
     require_plot(plot, output.path)
     run = settings()

@@ -7,11 +7,10 @@ follow the reader's light or dark screen.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
-from string import Template
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from qkvsearch.cli.page import page, section, table
 from qkvsearch.evaluation.pictures.figure import draw_bare, to_bytes
 from qkvsearch.evaluation.pictures.palette import NAMES
 from qkvsearch.lessons.markup import Html, element, joined
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from qkvsearch.evaluation.pictures.panel import Panel
     from qkvsearch.evaluation.results import Evaluation
 
-FILES = Path(__file__).parent
 # The drawing of an SVG file, without its declarations, its maker and its size in points.
 DRAWING = re.compile(r'<svg[^>]* (viewBox="[^"]*")[^>]*>(.*)</svg>', re.DOTALL)
 METADATA = re.compile(r"<metadata>.*?</metadata>", re.DOTALL)
@@ -33,25 +31,23 @@ COLOUR = re.compile("|".join(NAMES))
 def to_page(evaluation: Evaluation) -> str:
     """Write a whole page of HTML."""
     panels = [_section(panel, number) for number, panel in enumerate(evaluation.panels())]
+    pictures = element("div", "\n", joined(panels, "\n"), "\n", class_="panels")
     sentences = [*evaluation.sentences(), *evaluation.notes]
     introduction = [element("p", evaluation.headline(), class_="quiet")]
     introduction += [element("p", sentence) for sentence in sentences]
-    return Template((FILES / "evaluation_page.html").read_text(encoding="utf-8")).substitute(
-        title=joined([evaluation.title]),
-        style=(FILES / "evaluation_page.css").read_text(encoding="utf-8"),
-        introduction=joined(introduction, "\n"),
-        panels=joined(panels, "\n"),
-        tables=joined([*_examples(evaluation), _all_figures(evaluation)], "\n"),
-    )
+    body = [pictures, *_examples(evaluation), _all_figures(evaluation)]
+    return page(evaluation.title, introduction, body)
 
 
 def _section(panel: Panel, number: int) -> Html:
     """Return a panel as a section: its title, its picture, and its figures."""
     title = f"panel-{number}"
     note = [element("p", panel.note, class_="quiet")] if panel.note else []
-    table = _table(*_figures(panel), label=panel.title)
+    figures = table(*_figures(panel), label=panel.title)
     heading = element("h2", panel.title, id=title)
-    return element("section", heading, _picture(panel, number), *note, table, aria_labelledby=title)
+    return element(
+        "section", heading, _picture(panel, number), *note, figures, aria_labelledby=title
+    )
 
 
 def _picture(panel: Panel, number: int) -> Html:
@@ -107,9 +103,7 @@ def _examples(evaluation: Evaluation) -> Iterator[Html]:
     headings = [name.replace("_", " ") for name in rows[0]]
     cells = [[_cell(value) for value in row.values()] for row in rows]
     title = "To look at"
-    table = _table(headings, cells, label=title, of_words=True)
-    heading = element("h2", title, id="examples")
-    yield element("section", heading, table, class_="all", aria_labelledby="examples")
+    yield section(title, "examples", table(headings, cells, label=title, of_words=True))
 
 
 def _cell(value: Any) -> str:
@@ -125,26 +119,4 @@ def _all_figures(evaluation: Evaluation) -> Html:
         for system, metrics in evaluation.systems().items()
     ]
     title = "All figures"
-    table = _table(["", *names], rows, label=title)
-    heading = element("h2", title, id="all-figures")
-    return element("section", heading, table, class_="all", aria_labelledby="all-figures")
-
-
-def _table(
-    headings: Sequence[str],
-    rows: Iterable[Sequence[str]],
-    label: str,
-    of_words: bool = False,
-) -> Html:
-    """Return a table in a frame that scrolls where the window is narrower.
-
-    of_words: whether the cells are texts, whose lines may break, instead of figures.
-    """
-    head = element("tr", *(element("th", heading, scope="col") for heading in headings))
-    body = [
-        element("tr", element("th", first, scope="row"), *(element("td", cell) for cell in cells))
-        for first, *cells in rows
-    ]
-    kind = "words" if of_words else None
-    table = element("table", element("thead", head), element("tbody", *body), class_=kind)
-    return element("div", table, class_="scroll", tabindex=0, role="region", aria_label=label)
+    return section(title, "all-figures", table(["", *names], rows, label=title))

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from qkvsearch._utils.files import is_of_a_workspace, real_path, write_file
+from qkvsearch._utils.files import write_file
+from qkvsearch.cli.output_file import checked_file
 
 if TYPE_CHECKING:
     from qkvsearch.evaluation.results import Evaluation
@@ -16,27 +17,11 @@ if TYPE_CHECKING:
 SUFFIXES = (".png", ".svg", ".html")
 
 
-def _checked(context: click.Context, option: click.Parameter, path: Path | None) -> Path | None:
-    """Refuse, before any work, a file that cannot be written afterwards."""
-    if path is None:
-        return None
-    if path.suffix.lower() not in SUFFIXES:
-        known = ", ".join(SUFFIXES)
-        raise click.BadParameter(f"{path}: a plot is a file that ends in {known}")
-    if not path.parent.is_dir():
-        raise click.BadParameter(f"{path}: there is no folder {path.parent}")
-    if not os.access(path.parent, os.W_OK):
-        raise click.BadParameter(f"{path}: cannot write in the folder {path.parent}")
-    if is_of_a_workspace(real_path(path)):
-        raise click.BadParameter(f"{path}: a workspace keeps its data there; name another file")
-    return path
-
-
 plot_option = click.option(
     "--plot",
     metavar="FILE",
     type=click.Path(dir_okay=False, writable=True, path_type=Path),
-    callback=_checked,
+    callback=lambda context, option, path: checked_file(path, SUFFIXES, "a plot"),
     help="Also draw the results, to a .png, .svg or .html file (needs qkvsearch[plot]).",
 )
 

@@ -18,12 +18,13 @@ from qkvsearch._utils.validation import (
     check_id,
     check_names,
     check_whole,
+    displayed,
     is_whole,
     require,
 )
 from qkvsearch.engine.arguments import checked_arguments
 from qkvsearch.engine.item_maps import ItemMaps
-from qkvsearch.errors import DamagedError, QkvError, quantity
+from qkvsearch.errors import DamagedError, DataError, QkvError, quantity
 from qkvsearch.rank.loaded_build import LoadedBuild
 from qkvsearch.rank.options import head_names, id_list
 from qkvsearch.rank.questions import (
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from qkvsearch.engine.projection import ItemMap
     from qkvsearch.engine.rows import ItemRows, UserRows
     from qkvsearch.evaluation.comparison.compared import Comparison
+    from qkvsearch.evaluation.others import Others
     from qkvsearch.evaluation.results import Evaluation
     from qkvsearch.evaluation.search_tuning import SearchTuning
     from qkvsearch.evaluation.tuning import Trial, Tuning
@@ -54,7 +56,7 @@ if TYPE_CHECKING:
     from qkvsearch.learn.merge import Merged
     from qkvsearch.learn.repair import Repaired
     from qkvsearch.learn.sync import Synced
-    from qkvsearch.rank.batch import Exported
+    from qkvsearch.rank.batch import AllRecommendations
     from qkvsearch.rank.listing import Listing
     from qkvsearch.rank.ranking import Ranking
     from qkvsearch.rank.text_search import TextSearch
@@ -92,11 +94,33 @@ def _parts_of_build(build: LoadedBuild, scores: Scores, position: int) -> Compon
     return scores.parts(position)
 
 
+def _recommend_question(
+    *,
+    likes: Id | Iterable[Id] = (),
+    without: Id | Iterable[Id] = (),
+    exclude: Id | Iterable[Id] = (),
+    only: Iterable[Id] | None = None,
+    fields: str | Iterable[str] = (),
+    heads: str | Iterable[str] | None = None,
+    **options: Any,
+) -> RecommendQuestion:
+    """Return the question that the arguments of `Engine.recommend` ask."""
+    return RecommendQuestion(
+        likes=id_list("likes", likes),
+        without=id_list("without", without),
+        exclude=id_list("exclude", exclude),
+        only=None if only is None else id_list("only", only),
+        fields=check_names("fields", fields),
+        heads=head_names(heads),
+        **options,
+    )
+
+
 class Engine:
     """An opened workspace. It answers from the build that was current when it was opened, or that
     its own last change made.
 
-    Questions: `search`, `recommend`, `recommend_all`, `similar`, `attend`,
+    Questions: `search`, `recommend`, `recommend_many`, `recommend_all`, `similar`, `attend`,
     `encode`, `map`, `export_embeddings`; `items`, `users`, `show`, `history`, `records`, `info` and
     `builds` list what is stored. Changes: `record`, `record_many`, `undo_record`, `add`, `sync`,
     `remove`, `learn`, `compact`, `rollback`, `forget`. Measurements: `evaluate_search`,
@@ -381,23 +405,27 @@ class Engine:
         """
         from qkvsearch.rank.recommend import recommend
 
-        question = RecommendQuestion(
+        if isinstance(user, list | tuple):
+            raise DataError(
+                f"`user` must be an id, not {displayed(user)}: `recommend_many` takes several"
+            )
+        question = _recommend_question(
             user=user,
             strict_user=strict_user,
-            likes=id_list("likes", likes),
+            likes=likes,
             ratings=ratings,
-            without=id_list("without", without),
-            exclude=id_list("exclude", exclude),
-            only=None if only is None else id_list("only", only),
+            without=without,
+            exclude=exclude,
+            only=only,
             k=k,
             offset=offset,
             where=where,
-            fields=check_names("fields", fields),
+            fields=fields,
             distinct=distinct,
             temperature=temperature,
             seen=seen,
             model=model,
-            heads=head_names(heads),
+            heads=heads,
             recent=recent,
             damping=damping,
             diversity=diversity,
@@ -407,10 +435,25 @@ class Engine:
         with self._question() as build:
             return recommend(build, question)
 
+    def recommend_many(self, users: Iterable[Id], **options: Any) -> list[Ranking]:
+        """Recommend items to several users: a ranking for each of them, in this order, as
+        `recommend` gives it. All are answered by the same build.
+
+        users: their ids. options: those of `recommend`, but `user`; the same for all.
+
+        `recommend_all` is faster for very many users, and has no reasons. Raises `QkvError` for an
+        argument that cannot be used, and with `strict_user` for an unknown user.
+        """
+        from qkvsearch.rank.recommend import recommend
+
+        questions = [_recommend_question(user=user, **options) for user in id_list("users", users)]
+        with self._question() as build:
+            return [recommend(build, question) for question in questions]
+
     @checked_arguments
     def recommend_all(
         self,
-        path: str | Path,
+        path: str | Path | None = None,
         *,
         k: int = 10,
         where: Where | None = None,
@@ -424,10 +467,12 @@ class Engine:
         format: str | None = None,
         raw: bool = False,
         progress: Progress | None = None,
-    ) -> Exported:
-        """Write the recommendations for all users to a file. Return the number of users, and notes.
+    ) -> AllRecommendations:
+        """Recommend to all users, block by block: `recommend_all(k=3).to_frame()` is a table with
+        the columns user, rank, id, title and score. The notes say how many recommendations are
+        weak.
 
-        path: a .parquet, .csv or .jsonl file.
+        path: write the table to this .parquet, .csv or .jsonl file instead, however long it is.
         format: "parquet", "csv" or "jsonl", if the name of the file does not say it.
         raw: in CSV, do not put an apostrophe before texts that a spreadsheet would run as formulas.
         progress: called with the name of a step, the amount done and the total.
@@ -437,6 +482,8 @@ class Engine:
         """
         from qkvsearch.rank.recommend import recommend_all
 
+        if path is None and (format is not None or raw):
+            raise QkvError("`format` and `raw` are of a file: give a `path`, or leave them out")
         question = RecommendQuestion(
             k=k,
             where=where,
@@ -449,7 +496,8 @@ class Engine:
             fields=check_names("fields", fields),
         )
         with self._question() as build:
-            return recommend_all(build, question, Path(path), format, raw, progress)
+            file = None if path is None else Path(path)
+            return recommend_all(build, question, file, format, raw, progress)
 
     def similar(
         self,
@@ -890,6 +938,8 @@ class Engine:
         users: int | None = None,
         random_state: int = 0,
         next_item: bool = False,
+        test: Source | None = None,
+        recommendations: Others = (),
         progress: Progress | None = None,
     ) -> Evaluation:
         """Evaluate recommendations on held-out interactions, compared with simpler methods.
@@ -897,37 +947,37 @@ class Engine:
         protocol: "random", "leave-last-out", "time" or "strong". The models learn again from the
         training part of the log, with the settings that `tune` found, if any. next_item: also train
         and evaluate the next-item model (minutes). users: how many users to evaluate, drawn at
-        random, by default 2,000; 0 for all. The notes describe what is left out. Raises `QkvError`.
+        random, by default 2,000; 0 for all.
+
+        test: your own held-out interactions instead of a `protocol`: a file or a frame like the log
+        of the build. The build is judged as it is, since its log is the training part; by default
+        for all users of the test. recommendations: somebody else's, judged beside ours by the same
+        `test`. A file or several, each with its own name; or files and frames by other names. They
+        have the columns user, rank and id, as `recommend_all` writes them.
+
+        The notes describe what is left out. Raises `QkvError`.
         """
-        from qkvsearch.evaluation import recommend_protocol
-        from qkvsearch.heads.component import TUNED
+        from qkvsearch.evaluation.recommend_protocol import evaluate_build
 
         check_whole("k", k)
         check(random_state=random_state, users=users)
         build = self.current_build  # until the end: it keeps the files open
-        models = build.models
-        tuned = models.snapshot.facts.get(TUNED) or {}
-        evaluation = recommend_protocol.evaluate_recommend(
-            models.log("judge by"),
+        evaluation = evaluate_build(
+            build.models,
             protocol,
             k=k,
-            users=recommend_protocol.N_USERS if users is None else users,
-            settings=tuned.get("settings"),
-            keys=np.asarray(models.dense_keys(models.main_head).vectors),
+            users=users,
             random_state=random_state,
             next_item=next_item,
+            test=test,
+            others=recommendations,
             progress=progress,
         )
-        notes = []
-        if tuned:
-            notes.append(
-                f"With the settings that tune found with `protocol` {tuned['protocol']}; with "
-                "another protocol or seed they may have been chosen by interactions that are held "
-                "out here."
-            )
-        if n_recorded := models.snapshot.records.count():
-            notes.append(f"Left out: {quantity(n_recorded, 'recorded interaction')}.")
-        return replace(evaluation, notes=[*notes, *evaluation.notes])
+        n_recorded = build.snapshot.records.count()
+        if not n_recorded:
+            return evaluation
+        note = f"Left out: {quantity(n_recorded, 'recorded interaction')}."
+        return replace(evaluation, notes=[note, *evaluation.notes])
 
     @checked_arguments
     def tune(

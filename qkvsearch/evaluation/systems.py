@@ -112,10 +112,24 @@ class Fused:
 
 
 @dataclass
-class HeadAlone:
-    """One head of a fitted `Fused`."""
+class Stored:
+    """The heads of `recommend` as a build stores them. Nothing is learned."""
 
-    fused: Fused
+    preferences_: Preferences
+    left_out_: str = ""
+
+    def fit(self, X: csr_matrix) -> Self:
+        return self
+
+    def scores(self, histories: csr_matrix) -> np.ndarray:
+        return _unless_empty(self.preferences_.scores(histories), histories)
+
+
+@dataclass
+class HeadAlone:
+    """One head of a fitted `Fused`, or of what is stored."""
+
+    fused: Fused | Stored
     name: str
     left_out_: str = ""
 

@@ -19,6 +19,7 @@ from qkvsearch.tables.times import UNKNOWN_TIME
 
 # Pandas is slow to import: whoever records one interaction does not wait for it.
 if TYPE_CHECKING:
+    from qkvsearch.heads.stored_models import StoredModels
     from qkvsearch.tables.columns import Columns
     from qkvsearch.tables.dataset import Source
     from qkvsearch.tables.log import LogRows
@@ -35,21 +36,11 @@ def record_file(
     recorded already. Raises `DataError` where no row can be used, and `QkvError` where the content
     is recorded already.
     """
-    from qkvsearch.tables.columns import Columns, check_column
-    from qkvsearch.tables.dataset import load
+    from qkvsearch.tables.columns import Columns
     from qkvsearch.tables.log import rows_from_table
 
     columns = columns or Columns()
-    facts = recording.histories.models.snapshot.facts
-    options = dict(facts.get("interaction_options", {}))
-    if not isinstance(source, str | os.PathLike):
-        # A frame has columns, whatever the lines of the build's file had.
-        options = {"ignore": options.get("ignore", ())}
-    chosen = columns.with_options(options)
-    table, report = load(source, "interactions", chosen)
-    for name in columns.ignore:
-        check_column(name, list(table.columns), report.file, "`ignore`")
-    chosen = _columns_of_build(recording, chosen, chosen.not_ignored(table.columns), report.file)
+    table, report, chosen = read_like_log(recording.histories.models, source, columns)
     content = content_hash(table)
     log = rows_from_table(table, chosen, report, recording.histories.catalog.ids("items"))
     records = _usable_records(recording, log, report)
@@ -63,6 +54,30 @@ def record_file(
     return recording.write(records, notes, content=content, again=again, file=report.file)
 
 
+def read_like_log(
+    models: StoredModels,
+    source: Source,
+    columns: Columns | None = None,
+) -> tuple[Table, ReadReport, Columns]:
+    """Read files or frames as the build read its log. Return the table, the report, and the columns
+    by which it becomes interactions.
+    """
+    from qkvsearch.tables.columns import Columns, check_column
+    from qkvsearch.tables.dataset import load
+
+    columns = columns or Columns()
+    options = dict(models.snapshot.facts.get("interaction_options", {}))
+    if not isinstance(source, str | os.PathLike):
+        # A frame has columns, whatever the lines of the build's file had.
+        options = {"ignore": options.get("ignore", ())}
+    chosen = columns.with_options(options)
+    table, report = load(source, "interactions", chosen)
+    for ignored in columns.ignore:
+        check_column(ignored, list(table.columns), report.file, "`ignore`")
+    chosen = _columns_of_build(models, chosen, chosen.not_ignored(table.columns), report.file)
+    return table, report, chosen
+
+
 def content_hash(table: Table) -> str:
     """Return a hash of the names and the cells of all columns."""
     digest = xxhash.xxh3_128()
@@ -74,7 +89,7 @@ def content_hash(table: Table) -> str:
 
 
 def _columns_of_build(
-    recording: Recording, columns: Columns, names: list[str], file: str
+    models: StoredModels, columns: Columns, names: list[str], file: str
 ) -> Columns:
     """Return the columns, and where none is chosen those that the build's log has by the same name.
 
@@ -83,7 +98,6 @@ def _columns_of_build(
     """
     from qkvsearch.tables.columns import find_column
 
-    models = recording.histories.models
     facts = models.snapshot.facts
     for fact in facts.get("interaction_columns", ()):
         columns = _with_column(columns, fact, names)

@@ -1,9 +1,9 @@
-"""Recommendations for all users, block by block."""
+"""Recommendations for all users, block by block, as a table in memory or in a file."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -26,6 +26,7 @@ from qkvsearch.tables.ids import Ids, id_text
 from qkvsearch.tables.writers import CsvLines, require_pyarrow, said_of_guarded, to_jsonl
 
 if TYPE_CHECKING:
+    import pandas as pd
     from scipy.sparse import csr_matrix
 
 # Columns by name, all of one length.
@@ -57,11 +58,36 @@ class Best(NamedTuple):
     n_weak: int
 
 
-class Exported(NamedTuple):
-    """The number of users, and notes on the file."""
+@dataclass(frozen=True)
+class AllRecommendations:
+    """Recommendations for all users, in memory or in a file."""
 
+    # How many users there are, those without recommendations included.
     users: int
-    notes: Sequence[str]
+    notes: Sequence[str] = ()
+    # Where the recommendations are, if not in `tables`.
+    file: Path | None = None
+    # One table for each block of users.
+    tables: Sequence[Table] = ()
+    # The SQL type of each column.
+    types: Mapping[str, str] = field(default_factory=dict)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a pandas frame with a row for each user and rank: user, rank, id, title, score,
+        and the columns asked for. Raises `QkvError` where the recommendations are in a file.
+        """
+        if self.file is not None:
+            raise QkvError(
+                f"{self.file}: the recommendations are in this file, and no longer in memory; "
+                "leave out `path` to get them as a frame"
+            )
+        import pandas as pd
+
+        columns: dict[str, list[Any]] = {name: [] for name in self.types}
+        for table in self.tables:
+            for name, cells in columns.items():
+                cells.extend(table[name])
+        return pd.DataFrame(columns)
 
 
 @dataclass(frozen=True)
@@ -127,27 +153,43 @@ class BatchRecommendations:
         if self.heads is not None:
             self.recommender.multipliers(self.heads, self.model)  # raises for unknown heads
 
-    # --- the file ---
+    # --- the table, in memory or in a file ---
 
-    def write(self, path: Path, form: str | None, progress: Progress | None) -> Exported:
+    def collect(self, progress: Progress | None) -> AllRecommendations:
+        """Return every user's k best items."""
+        n_weak: list[int] = []
+        tables = list(self._tables(n_weak, progress))
+        notes = self._notes_on_weak(sum(n_weak))
+        return AllRecommendations(self._n_users, notes, tables=tables, types=self.types)
+
+    def write(self, path: Path, form: str | None, progress: Progress | None) -> AllRecommendations:
         """Write every user's k best items to one file."""
-        users, n_weak = self.recommender.histories, 0
-
-        def tables() -> Iterator[Table]:
-            nonlocal n_weak
-            for start, stop in self.blocks:
-                best = self.best(start, stop)
-                n_weak += best.n_weak
-                yield self._table(best)
-                if progress is not None:
-                    progress("recommending", stop, len(users))
-
-        notes = write_tables(path, form, self.types, tables(), self.raw)
-        if users.mixed and check_format(path, form) == "parquet":
+        n_weak: list[int] = []
+        notes = write_tables(path, form, self.types, self._tables(n_weak, progress), self.raw)
+        if self.recommender.histories.mixed and check_format(path, form) == "parquet":
             notes.append(MIXED_USERS)
-        if n_weak:
-            notes.append(WEAK.format(n=Count(n_weak), users=quantity(len(users), "user")))
-        return Exported(len(users), notes)
+        notes += self._notes_on_weak(sum(n_weak))
+        return AllRecommendations(self._n_users, notes, file=path)
+
+    def _tables(self, n_weak: list[int], progress: Progress | None) -> Iterator[Table]:
+        """Yield a table for each block of users. n_weak: gets how many of them have weak
+        recommendations.
+        """
+        for start, stop in self.blocks:
+            best = self.best(start, stop)
+            n_weak.append(best.n_weak)
+            yield self._table(best)
+            if progress is not None:
+                progress("recommending", stop, self._n_users)
+
+    def _notes_on_weak(self, n_weak: int) -> list[str]:
+        if not n_weak:
+            return []
+        return [WEAK.format(n=Count(n_weak), users=quantity(self._n_users, "user"))]
+
+    @property
+    def _n_users(self) -> int:
+        return len(self.recommender.histories)
 
     @cached_property
     def blocks(self) -> list[tuple[int, int]]:

@@ -28,7 +28,7 @@ from qkvsearch.scores.approximate import Filter
 
 if TYPE_CHECKING:
     from qkvsearch._utils.callbacks import Progress
-    from qkvsearch.rank.batch import Exported
+    from qkvsearch.rank.batch import AllRecommendations
 
 
 @query_lock()
@@ -82,15 +82,13 @@ def recommend(build: LoadedBuild, question: RecommendQuestion) -> Ranking:
 def recommend_all(
     build: LoadedBuild,
     question: RecommendQuestion,
-    path: Path,
-    format: str | None,
-    raw: bool,
-    progress: Progress | None,
-) -> Exported:
-    """Write the recommendations for all users to a file, as `Engine.recommend_all` describes.
-    Raises `QkvError`.
-    """
-    from qkvsearch.rank.batch import BatchRecommendations, Exported
+    path: Path | None = None,
+    format: str | None = None,
+    raw: bool = False,
+    progress: Progress | None = None,
+) -> AllRecommendations:
+    """Recommend to all users, as `Engine.recommend_all` describes. Raises `QkvError`."""
+    from qkvsearch.rank.batch import BatchRecommendations
 
     columns = own_columns(build.catalog, question.fields)
     listed, listed_notes = listed_positions(build.catalog, question.only)
@@ -106,5 +104,5 @@ def recommend_all(
         raw=raw,
         heads=question.heads,
     )
-    users, notes = batch.write(path, format, progress)
-    return Exported(users, [*listed_notes, *notes])
+    done = batch.collect(progress) if path is None else batch.write(path, format, progress)
+    return replace(done, notes=[*listed_notes, *done.notes])

@@ -19,7 +19,7 @@ from qkvsearch.tables.columns.choice import (
     is_unique_in_files,
     users_column,
 )
-from qkvsearch.tables.columns.facts import LIST_SEPARATOR, ColumnFacts
+from qkvsearch.tables.columns.facts import LIST_SEPARATOR, ColumnFacts, examples_of
 from qkvsearch.tables.columns.inference import TypedColumn, typed
 from qkvsearch.tables.columns.searched import why_unsearched
 from qkvsearch.tables.columns.text_times import are_times
@@ -139,6 +139,7 @@ def catalog_from_frame(
     times = [name for name in items.frame if are_times(items.spelled[name], items.frame[name])]
     types |= dict.fromkeys(times, "text")
     cells = {name: _typed(items, name, types.get(name), report) for name in items.frame}
+    _count_changes(cells, report)
     order, variants = one_row_each(items.ids, cells, columns.fold_ids, report)
     searched = items.searched
     if searched is None:
@@ -157,6 +158,19 @@ def catalog_from_frame(
     if "year" not in {name.casefold() for name in cells}:
         _add_year(typed_frame, facts)
     return Catalog(order, typed_frame, searched, tuple(facts), variants, originals_of(cells))
+
+
+def _count_changes(columns: Mapping[str, TypedColumn], report: ReadReport) -> None:
+    """Count the cells of each column that are not as they were in the file, row by row, with some
+    of them as they were.
+    """
+    for name, column in columns.items():
+        if column.original is None:
+            continue
+        originals = column.original.dropna()
+        are_lost = column.cells[originals.index].isna().to_numpy(bool)
+        report.changed_cells[name] = len(originals)
+        report.examples[name] = examples_of(originals, are_lost)
 
 
 def originals_of(columns: Mapping[str, TypedColumn]) -> dict[str, pd.Series]:
@@ -281,7 +295,7 @@ def _searched(
     text.
     """
     spelled = items.spelled
-    lengths, others = {}, []
+    lengths, unsearched = {}, {}
     for name, column in columns.items():
         if name in ("id", "title"):
             continue
@@ -291,14 +305,16 @@ def _searched(
         if not type_named(column.type).is_text:
             continue
         if reason := why_unsearched(column.cells):
-            others.append(f"{spelled[name]} ({reason})")
+            unsearched[spelled[name]] = reason
         else:
             lengths[name] = column.cells.str.len().mean()
     texts = sorted(lengths, key=lambda name: lengths[name])
     searched = ("title", *texts) if items.titled else (*texts,)
     names = listed_names([spelled[name] for name in searched]) or "nothing: it has no texts"
+    report.unsearched = unsearched
     report.chosen += f"; searched: {names}"
-    if others:
+    if unsearched:
+        others = [f"{name} ({reason})" for name, reason in unsearched.items()]
         report.chosen += f"; not searched: {listed_names(others)}"
     return searched
 

@@ -25,6 +25,7 @@ from qkvsearch.tables.columns import Columns
 from qkvsearch.tables.columns.choice import LogChoice, choose_log_columns
 from qkvsearch.tables.columns.dates import WITHOUT_TIME, seconds_of, seconds_of_numbers
 from qkvsearch.tables.columns.events import event_weights, times_events
+from qkvsearch.tables.columns.facts import MAX_EXAMPLES, examples_of
 from qkvsearch.tables.columns.inference import typed_distinct
 from qkvsearch.tables.columns.log_words import LOG_WORDS
 from qkvsearch.tables.columns.rating_cells import ANSWERS, read_ratings
@@ -423,7 +424,9 @@ def _ratings_of(
             f"{report.file}: column {name} has ratings out of {scale[1]:g}, and `rating_scale` "
             f"ends at {declared[1]:g}: write them on one scale"
         )
-    report.changed(name, {change: int(counts[np.isfinite(values)].sum())})
+    is_read = np.isfinite(values)
+    examples = texts[is_read][:MAX_EXAMPLES].tolist()
+    report.changed(name, {change: int(counts[is_read].sum())}, examples=examples)
     return spread(np.append(values, np.nan), codes), scale
 
 
@@ -437,9 +440,18 @@ def numbers_of(column: Column, name: str, report: ReadReport) -> np.ndarray:
     codes, texts = column.coded()
     distinct = pd.to_numeric(texts, errors="coerce")
     if distinct.isna().any():
-        parsed = typed_distinct(texts, counts_of(codes, len(texts)), "number")
+        counts = counts_of(codes, len(texts))
+        parsed = typed_distinct(texts, counts, "number")
         distinct = parsed.cells.astype(float).mask(parsed.unfit, np.inf)
-        report.changed(name, parsed.changed)
+        is_changed = np.zeros(len(texts), dtype=bool)
+        if parsed.original is not None:
+            is_changed = parsed.original.notna().to_numpy()
+        report.changed(
+            name,
+            parsed.changed,
+            int(counts[is_changed].sum()),
+            examples_of(texts[is_changed], parsed.unfit[is_changed]),
+        )
     return spread(np.append(distinct.to_numpy(np.float64, na_value=np.nan), np.nan), codes)
 
 

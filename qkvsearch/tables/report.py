@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from qkvsearch.errors import Count, DataError, quantity
-from qkvsearch.tables.columns.facts import ColumnFacts
+from qkvsearch.tables.columns.facts import MAX_EXAMPLES, ColumnFacts
 
 # The rows of the second of several files are numbered from this number on, and so forth.
 FILE_ROWS = 1 << 40
@@ -48,8 +48,16 @@ class ReadReport:
     chosen: str = ""
     # What a person has to know before they trust the result.
     warnings: list[str] = field(default_factory=list)
-    # For each reason to skip rows, the first of them.
+    # For each reason to skip rows, the first of them, and the first few.
     first_rows: dict[str, Any] = field(default_factory=dict)
+    sample_rows: dict[str, list[int]] = field(default_factory=dict)
+    # By column (of a catalog, by its name in the workspace): how many cells of a log are empty, how
+    # many cells were changed, and some of these as they were.
+    empty_cells: dict[str, int] = field(default_factory=dict)
+    changed_cells: dict[str, int] = field(default_factory=dict)
+    examples: dict[str, list[str]] = field(default_factory=dict)
+    # Columns of text that are not searched, and why.
+    unsearched: dict[str, str] = field(default_factory=dict)
     # For each column with lists or objects, the first row that has one.
     nested: dict[str, Any] = field(default_factory=dict)
     # Columns of which each cell is a list, made of a list of objects.
@@ -82,6 +90,8 @@ class ReadReport:
             report.types |= file.types
             for reason, row in file.first_rows.items():
                 report.first_rows.setdefault(reason, row + number * FILE_ROWS)
+            for reason, rows in file.sample_rows.items():
+                report._sample(reason, [row + number * FILE_ROWS for row in rows])
             for column, row in file.nested.items():
                 report.nested.setdefault(column, row + number * FILE_ROWS)
             if lacking := sorted(set().union(*names) - own):
@@ -108,11 +118,31 @@ class ReadReport:
             return
         numbers = np.asarray(rows)
         self.first_rows.setdefault(reason, int(numbers[0]))
+        self._sample(reason, numbers[:MAX_EXAMPLES].tolist())
         for number, file in enumerate(self.files):
             file.skip(reason, numbers[numbers // FILE_ROWS == number] % FILE_ROWS)
 
-    def changed(self, column: object, changes: Mapping[str, int]) -> None:
-        """Add the number of changed cells of a column, by the kind of change."""
+    def _sample(self, reason: str, rows: list[int]) -> None:
+        """Add the first rows that are skipped for a reason."""
+        sampled = self.sample_rows.get(reason, [])
+        self.sample_rows[reason] = [*sampled, *rows][:MAX_EXAMPLES]
+
+    def changed(
+        self,
+        column: object,
+        changes: Mapping[str, int],
+        n_cells: int | None = None,
+        examples: Sequence[str] = (),
+    ) -> None:
+        """Add the number of changed cells of a column of a log, by the kind of change.
+
+        n_cells: how many cells were changed in any way, by default the sum of all kinds. examples:
+        some of them as they were.
+        """
+        name = str(column)
+        n_changed = sum(changes.values()) if n_cells is None else n_cells
+        self.changed_cells[name] = self.changed_cells.get(name, 0) + n_changed
+        self.examples.setdefault(name, list(examples)[:MAX_EXAMPLES])
         self.columns = [
             replace(facts, changed={**facts.changed, **changes}) if facts.name == column else facts
             for facts in self.columns

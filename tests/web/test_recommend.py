@@ -91,6 +91,33 @@ def test_several_are_answered_in_their_order(rated):
     assert rated.post("/api/v1/recommend", json={"questions": [{"k": 101}]}).status_code == 400
 
 
+def test_several_users_are_answered_with_the_same_options(rated):
+    shared = {"k": 2, "where": "year >= 1990", "explain": True, "because": 3}
+    users = ["u002", "u001"]
+    answers = rated.post("/api/v1/recommend", json={"users": users, **shared}).json()["answers"]
+    assert [answer["hits"] for answer in answers] == [ask(rated, user=u, **shared) for u in users]
+    assert rated.post("/api/v1/recommend", json={"users": []}).json() == {"answers": []}
+    nobody = {"users": ["u001", "nobody"], "strict_user": True}
+    assert rated.post("/api/v1/recommend", json=nobody).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("body", "named"),
+    [
+        ({}, "`users`"),
+        ({"users": ["u001"], "questions": [{"user": "u002"}]}, "`users`"),
+        ({"questions": [{"user": "u002"}], "k": 3}, "k"),
+        ({"users": ["u001"], "user": "u002"}, "`user`"),
+        ({"users": ["u001"] * 101}, "`users`"),
+        ({"users": ["u001"], "kk": 3}, "kk"),
+    ],
+)
+def test_users_and_questions_do_not_mix(rated, body, named):
+    answer = rated.post("/api/v1/recommend", json=body)
+    assert answer.status_code == 422
+    assert named in answer.json()["detail"]
+
+
 def test_a_body_may_have_ids_that_are_numbers(asking, shop_path, shop):
     (item, *_), user = shop.items.ids, shop.users.ids[0]
     asked = {"user": user, "without": [shop.history(user)[0]["id"]], "k": 1}

@@ -16,7 +16,7 @@ ON_PARTS = ("#fffffe", "#23272e", "#23272f")
 # Of the intervals on them: seen on the first two parts.
 WHISKER = "#d55e01"
 
-# Each colour's name in the style of a page (`cli/evaluation_page.css`). No colour has two names.
+# Each colour's name in the style of a page (`cli/page.css`). No colour has two names.
 NAMES = {
     INK: "--ink",
     QUIET: "--quiet",

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from qkvsearch.evaluation.groups import Interval
+from qkvsearch.evaluation.pictures.palette import SERIES
 from qkvsearch.evaluation.pictures.panel import Panel, Series, Shape, span
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ def _by_popularity(evaluation: Evaluation, k: int) -> Panel:
 
 def _recommended(evaluation: Evaluation) -> Panel:
     groups = evaluation.by_popularity
-    series = _series(evaluation, [group.recommended for group in groups])
+    series = _series(evaluation, [group.recommended for group in groups], n_more=1)
     log = Series("the log itself", [group.interactions for group in groups])
     return Panel(
         "Popularity of what is recommended",
@@ -116,9 +117,17 @@ def _series(
     evaluation: Evaluation,
     values: list[dict[str, float]],
     intervals: list[Interval | None] | list[Interval] | None = None,
+    n_more: int = 0,
 ) -> list[Series]:
-    """Return a series of the values of each system, without our heads alone."""
+    """Return a series of the values of each system, without our heads alone. Where a picture has
+    fewer colours than systems, those with the lowest nDCG are left out. n_more: how many series the
+    picture has beside these.
+    """
     ours, *others = (name for name in evaluation.systems() if name not in evaluation.heads)
     ranked = [name for name in others if any(name in group for group in values)]
+    metric = f"ndcg@{evaluation.facts['k']}"
+    best = sorted(ranked, key=lambda name: -evaluation.baselines[name][metric])
+    shown = best[: len(SERIES) - 1 - n_more]
     first = Series(ours, [group.get(ours) for group in values], intervals or ())
-    return [first, *(Series(name, [group.get(name) for group in values]) for name in ranked)]
+    drawn = [name for name in ranked if name in shown]
+    return [first, *(Series(name, [group.get(name) for group in values]) for name in drawn)]

@@ -387,10 +387,12 @@ def choose_log_columns(
         )
     check_meaning(table, choice.free(), choice.roles, columns, report.file)
     choice.describe(unused=listed_names(choice.free()))
-    report.columns.extend(
-        ColumnFacts(name, role, LOG_TYPES[role]).of(*table.filled(name))
-        for role, name in choice.roles.items()
-    )
+    for role, name in choice.roles.items():
+        n_filled, n_cells, example = table.filled(name)
+        report.columns.append(
+            ColumnFacts(name, role, LOG_TYPES[role]).of(n_filled, n_cells, example)
+        )
+        report.empty_cells[name] = n_cells - n_filled
     are_ranks = choice.roles.get("time") == TIME_RANKS and choice.reasons["time"] == BY_NAME
     return LogChoice(**choice.roles, times_comparable=not are_ranks)
 

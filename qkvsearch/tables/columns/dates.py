@@ -12,7 +12,7 @@ import pandas as pd
 
 from qkvsearch._utils.scratch import pieces_of
 from qkvsearch.errors import Count, DataError, quantity
-from qkvsearch.tables.columns.facts import ParsedCells, are_missing
+from qkvsearch.tables.columns.facts import ParsedCells, are_missing, examples_of
 from qkvsearch.tables.columns.uncertain_dates import (
     CIRCA_READ,
     LAST_PLAIN_YEAR,
@@ -454,4 +454,4 @@ def _note_unreadable(bad: pd.Series, n_bad: int, n_filled: int, report: ReadRepo
         advice = f"name another `time_column`, or use `ignore` {quote(str(bad.name))}"
         raise DataError(f"{report.file}: {message}: {advice}")
     report.notes.append(message)
-    report.changed(bad.name, {"no time": n_bad})
+    report.changed(bad.name, {"no time": n_bad}, examples=examples_of(bad))

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 # Between the entries of a stored list.
 LIST_SEPARATOR = "|"
 MAX_EXAMPLE = 80
+# Changed cells that a report names.
+MAX_EXAMPLES = 3
+# Cells that are looked at for different ones.
+SAMPLE = 1000
 # Words of cells: yes and no; those of them that are also codes of languages, countries or points of
 # the compass, and the pairs of these that are yes and no in one language; what programs and people
 # write for an empty cell, and where a date would be, without case and brackets around it; codes of
@@ -104,6 +108,24 @@ class ParsedCells:
         fitting = np.asarray(cells, dtype=bool) & self.fits
         if fitting.any():
             self.changed[what] = fitting
+
+
+def examples_of(texts: pd.Series, are_lost: np.ndarray | None = None) -> list[str]:
+    """Return at most three of the different texts of changed cells. Most are of lost ones, which
+    were emptied (bool), if there are any; one is of the others.
+
+    >>> import pandas as pd
+    >>> texts = pd.Series(["$5", "$6", "ask", "n/a", "?", "ask", "old"])
+    >>> examples_of(texts, np.array([False, False, True, True, True, True, True]))
+    ['ask', 'n/a', '$5']
+    """
+    if are_lost is None:
+        are_lost = np.zeros(len(texts), dtype=bool)
+    lost = list(dict.fromkeys(map(str, texts[are_lost][:SAMPLE])))
+    others = list(dict.fromkeys(map(str, texts[~are_lost][:SAMPLE])))
+    n_others = max(MAX_EXAMPLES - len(lost), min(len(others), 1))
+    shown = [*lost[: MAX_EXAMPLES - min(n_others, len(others))], *others[:n_others]]
+    return shown[:MAX_EXAMPLES]
 
 
 def are_missing(texts: pd.Series, words: bool = True) -> np.ndarray:

@@ -33,6 +33,8 @@ SPACES = "spaces or decomposed letters"
 # Signs of currencies, and codes that tables use for the same currency.
 CURRENCY_SIGNS = "$€£¥₹₽₩₺₪"
 CODE_SIGNS = {"USD": "$", "US$": "$", "EUR": "€", "GBP": "£", "JPY": "¥", "CNY": "¥", "INR": "₹"}
+# The change of an empty title.
+NAMED_BY_ID = "empty: the id instead"
 
 
 @dataclass
@@ -69,7 +71,7 @@ class TypedColumn:
         """Replace empty titles by the ids of the items."""
         blank = self.cells.isna()
         self.cells = self.cells.where(~blank, ids)
-        self.changed += Counter({"empty: the id instead": int(blank.sum())})
+        self.changed += Counter({NAMED_BY_ID: int(blank.sum())})
 
     def emptied(self, name: str, texts: pd.Series, ids: pd.Series) -> list[str]:
         """Return a note on the cells that did not fit, if any; texts: the cells as they were."""

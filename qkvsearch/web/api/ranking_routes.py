@@ -1,9 +1,11 @@
 """`search`, `recommend` and `similar`, each for one question; the first two also for a batch."""
 
-from typing import Annotated, Any
+from collections.abc import Sequence
+from typing import Annotated, Any, Self
 
 from fastapi import APIRouter, Query
-from pydantic import BaseModel, Field, StrictFloat
+from pydantic import BaseModel, Field, StrictFloat, model_validator
+from pydantic_core import PydanticCustomError
 from starlette.responses import Response
 
 from qkvsearch.engine import Engine
@@ -195,14 +197,49 @@ class RecommendBody(RecommendOptions):
     exclude: AnyIds = option("exclude")
 
 
-class RecommendBatch(Parameters):
-    """Several questions, answered in their order."""
+class RecommendBatch(RecommendBody):
+    """Either several `questions`, or several `users` with the same options; answered in their
+    order.
+    """
 
-    questions: Annotated[list[RecommendBody], BATCH]
+    questions: Annotated[
+        list[RecommendBody], BATCH, Field(description="Each with options of its own.")
+    ] = Field(default_factory=list)
+    users: Annotated[
+        tuple[AnyId, ...],
+        BATCH,
+        Field(
+            description="Ids of users. The other options are those of each.", examples=[["w001"]]
+        ),
+    ] = ()
+
+    @model_validator(mode="after")
+    def _either(self) -> Self:
+        """Refuse questions beside users, and options that no question would have."""
+        given = self.model_fields_set
+        if "questions" in given and len(given) > 1:
+            other = sorted(given - {"questions"})[0]
+            raise PydanticCustomError(
+                "both",
+                "either `questions` or `users`: {other} is in each question",
+                {"other": other},
+            )
+        if "questions" not in given and "users" not in given:
+            raise PydanticCustomError("neither", "give `questions`, or `users`")
+        if "user" in given:
+            raise PydanticCustomError("both", "either `user` in a question, or `users`")
+        return self
+
+    def each(self) -> Sequence[RecommendBody]:
+        """Return the questions."""
+        if "questions" in self.model_fields_set:
+            return self.questions
+        shared = {name: getattr(self, name) for name in RecommendBody.model_fields}
+        return [RecommendBody.model_construct(**{**shared, "user": user}) for user in self.users]
 
 
 class RecommendAnswers(BaseModel):
-    """An answer for each question."""
+    """An answer for each question, or for each user."""
 
     answers: list[RankedItems]
 
@@ -234,8 +271,10 @@ async def recommend(
     summary="Several recommendations at once",
 )
 async def recommend_batch(service: RequestService, batch: RecommendBatch) -> Response:
-    """An answer for each. If one of them is invalid, none is answered."""
-    return await answer_batch(service, batch.questions, answer_recommend)
+    """An answer for each of `questions`, or for each of `users`. If one of them is invalid, none is
+    answered.
+    """
+    return await answer_batch(service, batch.each(), answer_recommend)
 
 
 # --- similar ---
