@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-END = r"(-?\d{4,6})(?:-(\d\d)(?:-(\d\d)(?: (\d\d)(?::(\d\d)(?::(\d\d))?)?)?)?)?"
+END = r"(-\d{4,6}|\d{4}|\d{6})(?:-(\d\d)(?:-(\d\d)(?: (\d\d)(?::(\d\d)(?::(\d\d))?)?)?)?)?"
 STORED = re.compile(rf"(?:{END}|\.\.)(?:/(?:{END}|\.\.))?")
 OPEN, BETWEEN = "..", "/"
 # The convention of a column that has such spans, with others behind it.
@@ -151,21 +151,20 @@ def sort_key(cell: str) -> str:
     return f"-{10**6 - int(year.partition(BETWEEN)[0]):06d}-{rest}"
 
 
-def are_plain(cells: Collection[str]) -> bool:
-    """Return whether all cells of a column are days from the year 1000 on, with or without a time.
+def are_plain(cells: Collection[str | None]) -> bool:
+    """Return whether all filled cells of a column are days from the year 1000 on, with or without a
+    time. No span is as long as these.
 
-    >>> are_plain(["2024-03-01", "2024-03-01 10:00:00"]), are_plain(["2024-03-01", "1850"])
+    >>> are_plain(["2024-03-01", "2024-03-01 10:00:00", None]), are_plain(["2024-03-01", "1850"])
     (True, False)
     """
-    if not cells:
-        return True
-    are_days = set(map(len, cells)) <= LENGTHS_OF_DAYS and min(cells) >= FIRST_PLAIN
-    return are_days and BETWEEN not in "".join(cells)
+    lengths = set(map(len, filter(None, cells)))
+    return lengths <= LENGTHS_OF_DAYS and min(filter(None, cells), default="9") >= FIRST_PLAIN
 
 
 def is_plain(cell: str) -> bool:
     """Return whether a cell is a day from the year 1000 on, with or without a time."""
-    return len(cell) in LENGTHS_OF_DAYS and cell >= FIRST_PLAIN and BETWEEN not in cell
+    return len(cell) in LENGTHS_OF_DAYS and cell >= FIRST_PLAIN
 
 
 def counted_in_ranges(counts: Mapping[str, int], distinct: Collection[str]) -> dict[str, int]:

@@ -88,9 +88,8 @@ class DateType(ColumnType):
         """Count by year, or by month if all dates are in one year. A column with uncertain or early
         dates is counted by decade or century.
         """
-        dates = [cell for cell in distinct if cell is not None]
-        if not are_plain(dates):
-            return counted_in_ranges(counts, dates)
+        if not are_plain(distinct):
+            return counted_in_ranges(counts, [cell for cell in distinct if cell is not None])
         years = {str(cell)[:YEAR] for cell in counts}
         length = YEAR if len(years) > 1 else MONTH
         total: Counter[str] = Counter()

@@ -255,8 +255,10 @@ class _UncertainDates:
 
     def __init__(self, texts: pd.Series, counts: np.ndarray, column: pd.Series) -> None:
         self.texts, self.counts = texts, counts
+        # What pandas reads, NaT where it reads no date.
         self.column = column
-        self.readings: dict[object, Reading] = {}
+        # Which cells are read as pandas reads them, once `parsed` has read all.
+        self.is_exact = column.notna().to_numpy(bool)
 
     def are_dates(self, requested: bool) -> bool:
         """Return whether the column has uncertain dates, or years before our era.

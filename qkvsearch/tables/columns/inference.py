@@ -290,7 +290,10 @@ def _uncertain_dates(
     """
     if parsed.type != "number" or (parsed.fits.all() and not parsed.doubts):
         return None
-    if not any(map(may_tell_dates, texts[~parsed.fits | texts.str.match(MINUS_YEAR)][:SAMPLE])):
+    others = texts[~parsed.fits]
+    if parsed.doubts:  # -0499 is a code as well
+        others = texts[~parsed.fits | texts.str.match(MINUS_YEAR)]
+    if not any(map(may_tell_dates, others[:SAMPLE])):
         return None
     dates = type_named("date").read(texts, counts)
     is_uncertain = dates.convention.startswith(UNCERTAIN)

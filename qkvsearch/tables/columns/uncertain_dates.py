@@ -15,7 +15,16 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from qkvsearch.tables.date_spans import BETWEEN, FIRST_YEAR, LAST_YEAR, OPEN, span_of, written
+from qkvsearch.tables.date_spans import (
+    BETWEEN,
+    FIRST_YEAR,
+    LAST_YEAR,
+    OPEN,
+    earliest,
+    latest,
+    span_of,
+    written,
+)
 
 # For each role, its words. A role that ends in "_it" stands behind the number, "_before" in front
 # of it. "century_short" follows an ordinal or a Roman numeral alone: "10 sec." is no century.
@@ -121,7 +130,7 @@ DASHES = dict.fromkeys(map(ord, "‐‑‒–—―−〜～—"), "-")
 # --- years and months, and what is stored already ---
 
 YEAR, MINUS_YEAR = re.compile(r"\d{3,4}"), re.compile(r"-\d{1,6}")
-YEAR_AND_MONTH = re.compile(r"(\d{4})-(\d\d)")
+YEAR_AND_MONTH, HAS_MONTH = re.compile(r"(\d{4})-(\d\d)"), re.compile(r"\d-\d")
 FULL_DATE = re.compile(r"\d{1,4}([-./])\d{1,2}\1\d{1,4}(?!\d)")
 MONTH_SLASH_YEAR = re.compile(r"(\d{1,2})/(\d{4})")
 MONTH = "|".join(f"{name[:3]}(?:{name[3:]})?" for name in WORDS["months"])
@@ -141,10 +150,24 @@ def _as_stored(plain: str, short_ranges: bool) -> Reading | None:
         is_range = short_ranges and int(match[2]) > int(match[1]) % 100
         return Reading(plain) if not is_range and span_of(plain) is not None else None
     if (plain[0] == "-" or BETWEEN in plain) and span_of(plain) is not None:
-        return Reading(plain, frozenset(["stored"]))
+        return Reading(_without_times(plain), frozenset(["stored"]))
     if MINUS_YEAR.fullmatch(plain):  # a year as astronomers count, or a number
         return Reading(written(int(plain)))
     return None
+
+
+def _without_times(stored: str) -> str:
+    """Return a stored span by years, or by days where it has any, so that none is as long as a day.
+
+    >>> _without_times("1850-03/.."), _without_times("1880/1900")
+    ('1850-03-01/..', '1880/1900')
+    """
+    first, between, last = stored.partition(BETWEEN)
+    if not between or not HAS_MONTH.search(stored):
+        return stored
+    start = OPEN if first == OPEN else earliest(first).partition(" ")[0]
+    end = OPEN if last == OPEN else latest(last).partition(" ")[0]
+    return f"{start}{BETWEEN}{end}"
 
 
 def _stored(first: int, last: int) -> str:
