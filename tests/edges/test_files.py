@@ -61,18 +61,22 @@ def test_a_log_of_a_header_only_is_no_log(build):
     build(1, "log.csv: there are no rows in it, or only a header", log="user,item,rating\n")
 
 
-@pytest.mark.parametrize(
-    ("name", "items"), [("items.csv", "id^title\nm1^kettle\n"), ("items.tsv", ITEMS)]
-)
-def test_a_wrong_delimiter_guessed_is_said_where_a_column_is_missing(build, name, items):
-    build(1, (f"{name}: ", "With one column the delimiter may be another"), name=name, items=items)
+def test_a_wrong_delimiter_guessed_is_said_where_a_column_is_missing(build):
+    said = ("items.csv: ", "With one column the delimiter may be another")
+    build(1, said, items="id^title\nm1^kettle\n")
 
 
-def test_a_wrong_delimiter_told_is_said_where_a_column_is_missing(tmp_path):
+def test_a_file_with_commas_that_is_named_as_one_with_tabs_is_read_and_that_is_said(build, titles):
+    build(0, "no '\\t' in its first line, so read with ','", name="items.tsv")
+    assert titles() == ["kettle", "anchor"]
+
+
+def test_a_delimiter_that_is_in_no_line_is_said_to_be_none(tmp_path):
     path = tmp_path / "items.csv"
     path.write_text(ITEMS)
-    with pytest.raises(DataError, match=r"items\.csv: .*the delimiter may be another"):
-        read_dataset(path, None, Columns(delimiter=";"))
+    dataset = read_dataset(path, None, Columns(delimiter=";"))
+    assert len(dataset.catalog) == 2
+    assert "no ';' in its first line, so read with ','" in str(dataset.reports[0])
 
 
 def test_a_column_that_is_told_and_not_there_because_of_the_delimiter_says_so(qkv, tmp_path):

@@ -270,9 +270,12 @@ def _has_objects(entries: Any) -> bool:
     """Return whether a list has objects in it, perhaps within other lists. Its cell is JSON, of
     which `tables.fields` makes columns.
     """
-    return any(
-        isinstance(entry, dict) or (_is_nested(entry) and _has_objects(entry)) for entry in entries
-    )
+    for entry in entries:
+        if isinstance(entry, str):
+            continue
+        if isinstance(entry, dict) or (_is_nested(entry) and _has_objects(entry)):
+            return True
+    return False
 
 
 def _json_value(value: Any) -> Any:
