@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 # A text of more words is searched in passages. Shorter ones are about as long as a few passages,
 # and what they say is rarely about two things.
-LONG = 300
+LONG = 250
 # The words of a passage.
 PASSAGE = 150
 PARAGRAPH_SHARE, HEADING_SHARE = 0.5, 0.25
