@@ -394,55 +394,6 @@ class PassagesComponent(IndexComponent[Units]):
         return _numbered(starts, [item_rows for _, item_rows in pieces], n_items)
 
 
-@dataclass(frozen=True)
-class PassageKeysComponent(IndexComponent[np.ndarray]):
-    """The keys of passages in a dense head. `group` is its name."""
-
-    arrays: ClassVar = {
-        "passage_keys": ArraySpec("f", ("passages", "components"), rows="own"),
-    }
-
-    def store(self, contents: BuildContents, keys: np.ndarray) -> None:
-        """keys: of all passages, float32 (n_passages, d)."""
-        self.put(contents, passage_keys=keys)
-
-    def load(self, models: BuildModels) -> np.ndarray:
-        """Load the keys of all passages in the order of units, float32 (n_passages, d)."""
-        return self._keys(models.snapshot, models.load(PassagesComponent()).stored)
-
-    def joined(self, snapshot: Snapshot) -> dict[str, Any]:
-        numbers = PassagesComponent().stored_units(snapshot)
-        if len(numbers.item_of) == numbers.n_short:
-            return {"passage_keys": None}
-        return {"passage_keys": self._keys(snapshot, numbers.stored)}
-
-    def _keys(self, snapshot: Snapshot, stored: Sequence[np.ndarray]) -> np.ndarray:
-        pieces = [arrays["passage_keys"] for arrays, _ in self.pieces(snapshot, "passage_keys")]
-        return _in_order(pieces, stored)
-
-    def new_rows(self, addition: Addition, progress: Progress) -> dict[str, np.ndarray]:
-        """Copy the keys of passages that are encoded already, and encode the others."""
-        from qkvsearch.heads.dense import DenseComponent
-        from qkvsearch.heads.passage_encoding import encoded_passages
-
-        previous, unread = addition.previous, addition.unread
-        split = Passages.of(addition.catalog.fields())
-        encoder = previous.load(DenseComponent(self.group)).encoder
-        keys = np.zeros((len(split), encoder.n_components), np.float32)
-        units = previous.load(PassagesComponent())
-        before = previous.load(self)
-        for item in np.flatnonzero(~unread).tolist():
-            own = units.passages_of(int(addition.positions[item])) - units.n_short
-            keys[split.starts[item] : split.starts[item + 1]] = before[own]
-        new = split.of_items(unread)
-        if len(new):
-            fields = new.fields(addition.new_fields)
-            weights = previous.column_weights(self.group)
-            made = encoded_passages(self.group, encoder, fields, progress)
-            keys[unread[split.items]] = np.concatenate([items.keys(weights) for items, _ in made])
-        return {"passage_keys": keys}
-
-
 # --- the numbers of units ---
 
 
@@ -479,10 +430,10 @@ def _unit_rows(item_rows: np.ndarray, unit_of_item: np.ndarray) -> np.ndarray:
 
 def _ordered(pieces: Sequence[np.ndarray], numbers: _Numbers) -> np.ndarray:
     """Return rows of passages of all segments in the order of units."""
-    return _in_order(pieces, numbers.stored)
+    return in_order(pieces, numbers.stored)
 
 
-def _in_order(pieces: Sequence[np.ndarray], stored: Sequence[np.ndarray]) -> np.ndarray:
+def in_order(pieces: Sequence[np.ndarray], stored: Sequence[np.ndarray]) -> np.ndarray:
     """Return rows of all segments by their units; no copy where they are in order."""
     units = np.concatenate(stored)
     is_plain = len(pieces) == 1 and bool((np.diff(units) == 1).all())

@@ -12,8 +12,9 @@ from typing import Any
 from qkvsearch._utils.callbacks import Progress
 from qkvsearch.heads.component import IndexComponent, LearnedComponent, main_head
 from qkvsearch.heads.dense import DenseComponent
+from qkvsearch.heads.passage_keys import PassageKeysComponent
 from qkvsearch.heads.passage_tokens import PassageTokensComponent
-from qkvsearch.heads.passages import PassageKeysComponent, PassagesComponent
+from qkvsearch.heads.passages import PassagesComponent
 from qkvsearch.heads.stored_log import LogComponent
 from qkvsearch.heads.stored_next_item import NextItemComponent
 from qkvsearch.heads.stored_preferences import PreferencesComponent

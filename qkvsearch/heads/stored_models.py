@@ -16,9 +16,9 @@ from qkvsearch.heads.component import COLUMN_WEIGHTS, LANGUAGE, MISFIT, IndexCom
 from qkvsearch.heads.dense import DenseComponent
 from qkvsearch.heads.dense_keys import ItemKeys
 from qkvsearch.heads.late_interaction import TokenKeys
-from qkvsearch.heads.passage_keys import UnitKeys
+from qkvsearch.heads.passage_keys import PassageKeysComponent, UnitKeys
 from qkvsearch.heads.passage_tokens import PassageTokensComponent
-from qkvsearch.heads.passages import PassageKeysComponent, PassagesComponent, Units
+from qkvsearch.heads.passages import PassagesComponent, Units
 from qkvsearch.heads.remote_keys import RemoteKeys
 from qkvsearch.heads.search_settings import SearchSettings
 from qkvsearch.heads.tokens import TokensComponent

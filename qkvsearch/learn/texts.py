@@ -14,8 +14,9 @@ from qkvsearch.heads.component import COLUMN_WEIGHTS
 from qkvsearch.heads.dense import DenseComponent
 from qkvsearch.heads.late_interaction import LONGEST_ITEM, LONGEST_PASSAGE
 from qkvsearch.heads.passage_encoding import encoded_passages
+from qkvsearch.heads.passage_keys import PassageKeysComponent
 from qkvsearch.heads.passage_tokens import PassageTokensComponent
-from qkvsearch.heads.passages import PassageKeysComponent, Passages, PassagesComponent
+from qkvsearch.heads.passages import Passages, PassagesComponent
 from qkvsearch.heads.tokens import TokensComponent
 from qkvsearch.heads.words import CodesComponent, LexicalComponent, WordsComponent
 from qkvsearch.store import BuildContents

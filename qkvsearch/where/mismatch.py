@@ -130,7 +130,7 @@ def _advice(left: Value, right: Value) -> str:
     types = {left.type, right.type}
     if "date" in types:
         year = next((value.literal for value in (left, right) if value.type == "number"), None)
-        if year is not None and 1 <= year <= 9999 and year == int(year):
+        if year is not None and 1000 <= year <= 9999 and year == int(year):
             return f"write the date in quotes, '{int(year):04d}-01-01'"
         return WRITE_DATES
     if "yes/no" in types:

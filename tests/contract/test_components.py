@@ -20,8 +20,9 @@ from qkvsearch.heads import collaborative_head, tokens
 from qkvsearch.heads.bm25 import LexicalKeys
 from qkvsearch.heads.dense import DenseComponent
 from qkvsearch.heads.dense_keys import DenseKeys
+from qkvsearch.heads.passage_keys import PassageKeysComponent
 from qkvsearch.heads.passage_tokens import PassageTokensComponent
-from qkvsearch.heads.passages import PassageKeysComponent, PassagesComponent
+from qkvsearch.heads.passages import PassagesComponent
 from qkvsearch.heads.registry import components_of
 from qkvsearch.heads.stored_log import LogComponent
 from qkvsearch.heads.stored_next_item import NextItemComponent

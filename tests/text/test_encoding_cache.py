@@ -14,7 +14,7 @@ from qkvsearch.text.pretrained.transformer_encoder import TransformerEncoder
 
 pytest.importorskip("tokenizers", reason="needs tokenizers: qkvsearch[encoders]")
 
-TITLES = ["deep sea", "red water", "season", "sea water red", "didn't", "deep " * 20]
+TITLES = ["deep sea", "red water", "season", "sea water red", "didn't", ("deep " * 20).strip()]
 ITEMS = pd.DataFrame({"id": list("abcdef"), "title": TITLES, "tags": ["sea red", "water"] * 3})
 ARRAYS = [f"transformer.{name}" for name in ("keys", "cut", "token_indptr", "token_vectors")]
 

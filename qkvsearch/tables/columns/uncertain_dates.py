@@ -88,9 +88,11 @@ def read_uncertain(text: str, short_ranges: bool = True) -> Reading | None:
     ['1640/1650', '1890/1895', '../1899']
     >>> read_uncertain("19th") is read_uncertain("1,890") is read_uncertain("1890 €") is None
     True
+    >>> read_uncertain("W-1850") is read_uncertain("C100") is None
+    True
     """
     plain = _plain(text)
-    if not plain or len(plain) > MAX_LENGTH:
+    if not plain or len(plain) > MAX_LENGTH or CODE.match(text):
         return None
     stored = _as_stored(plain, short_ranges)
     if stored is not None or FULL_DATE.match(plain):
@@ -115,6 +117,11 @@ def may_tell_dates(text: str) -> bool:
     if reading is None or not reading.is_strict:
         return False
     return bool(reading.marks & TELLING) or BETWEEN in reading.stored
+
+
+# Letters and then a number, as article numbers have them: W-1850, C100. In "mid-1890s" and
+# "c1890" they are a date.
+CODE = re.compile(r"\s*(?:(?!(?i:early|mid|late|pre|post)-)[^\W\d_]+-\d|(?!AD|BC)[A-Z]{1,3}\d)")
 
 
 def _plain(text: str) -> str:
