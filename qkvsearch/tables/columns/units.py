@@ -26,6 +26,8 @@ YEAR = re.compile(r"[12][0-9]{3}")
 SPELLINGS = {word: words[0] for words in CELL_WORDS["units"] for word in words}
 # In capital letters these are another unit: m and M, mW and MW.
 CASE_MATTERS = frozenset(("m", "mw"))
+# These multiply: 950 beside 1.2K is 950, and not 950 thousand.
+MULTIPLES = frozenset(CELL_WORDS["multiples"])
 # A column with more units has none: "12 Angry Men" is a title.
 MAX_UNITS = 6
 MIXED = "mixed units"
@@ -71,6 +73,15 @@ def unit_name(unit: str) -> str:
     if known is not None:
         return known
     return folded.removesuffix("s") if folded.isascii() and len(folded) > 3 else folded
+
+
+def multiplies(unit: str) -> bool:
+    """Return whether a unit is a number, such as a thousand. `m` may be metres, and `M` a million.
+
+    >>> multiplies("K"), multiplies("M"), multiplies("万"), multiplies("m")
+    (True, True, True, False)
+    """
+    return unit in ("M", "B") or unit.casefold().rstrip(".") in MULTIPLES
 
 
 def column_unit(counts: Mapping[str, int]) -> tuple[str, str]:
