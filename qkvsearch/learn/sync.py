@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -69,7 +69,7 @@ def sync_items(
     with workspace.writing("sync"), closing(workspace.open()) as build:
         in_file = addition(build, frame, columns, report, SYNC)
         report.conclude(columns.strict)
-        removed = _missing_rows(build, in_file)
+        removed = _missing_rows(build, in_file, report.unread_ids)
         if keep_missing:
             removed = removed[:0]
         elif not yes:
@@ -92,10 +92,13 @@ def sync_items(
         )
 
 
-def _missing_rows(build: Snapshot, in_file: Addition) -> np.ndarray:
-    """Return the rows of the items that a file lacks, int64, ascending."""
+def _missing_rows(build: Snapshot, in_file: Addition, unread_ids: Sequence[str]) -> np.ndarray:
+    """Return the rows of the items that a file lacks, int64, ascending. unread_ids: of items that
+    are there and cannot be read, which stay as they are.
+    """
     is_missing = np.ones(build.facts["n_items"], dtype=bool)
     is_missing[in_file.replaced] = False
+    is_missing[list(build.catalog.find_items(unread_ids).values())] = False
     return np.flatnonzero(is_missing)
 
 
