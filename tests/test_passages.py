@@ -192,7 +192,9 @@ def test_a_catalog_without_long_texts_has_no_passages(tmp_path):
     engine = qkv.build(tmp_path / "w", items=SHORT, encoder="corpus")
     assert not arrays(engine)
     added = engine.add(EPISODES[:1])
-    assert any("passages" in note for note in added.notes)
+    synced = engine.sync(pd.concat([SHORT, EPISODES[:2]]))
+    for done in (added, synced):
+        assert any("passages" in note for note in done.notes)
 
 
 def test_damaged_passages_are_made_again(tmp_path):

@@ -81,7 +81,7 @@ def add_items(
         report.conclude(columns.strict)
         n_added = int((new_items.positions < 0).sum())
         n_items = build.facts["n_items"] + n_added
-        notes = [str(report), *report.warning_lines(), *_unsplit(build, new_items)]
+        notes = [str(report), *report.warning_lines(), *unsplit(build, new_items)]
         revision = Revision(n_added, len(new_items.positions) - n_added, 0, 0, n_items, notes)
         return published_addition(workspace, new_items, "add", revision, progress)
 
@@ -135,7 +135,7 @@ def published_removal(
     return replace(revision, notes=[*revision.notes, *forget_texts(texts)])
 
 
-def _unsplit(build: Snapshot, new_items: Addition) -> list[str]:
+def unsplit(build: Snapshot, new_items: Addition) -> list[str]:
     """Return a note on new long texts, where the build has no passages."""
     if PassagesComponent().is_in(build):
         return []

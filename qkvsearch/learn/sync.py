@@ -14,7 +14,13 @@ from qkvsearch._utils.callbacks import Progress, silent
 from qkvsearch.errors import Count, QkvError, quantity
 from qkvsearch.heads.component import Addition
 from qkvsearch.heads.stored_log import LogComponent
-from qkvsearch.learn.add import Revision, published_addition, published_removal, read_items
+from qkvsearch.learn.add import (
+    Revision,
+    published_addition,
+    published_removal,
+    read_items,
+    unsplit,
+)
 from qkvsearch.learn.change_rules import SYNC
 from qkvsearch.store import Snapshot, Workspace
 from qkvsearch.store.catalog.file import stored_columns
@@ -76,7 +82,8 @@ def sync_items(
             _refuse_many(build, removed, report.file)
         differing = _differing(build, in_file)
         new_items = replace(_taken(in_file, differing), removed=removed)
-        revision = _revision(build, new_items, [str(report), *report.warning_lines()])
+        notes = [str(report), *report.warning_lines(), *unsplit(build, new_items)]
+        revision = _revision(build, new_items, notes)
         if len(new_items.catalog):
             revision = published_addition(workspace, new_items, "sync", revision, progress)
         elif len(removed):
