@@ -192,11 +192,14 @@ def build(
       qkvsearch -w shop build --items products.csv --interactions log.parquet --engine spark
     """
     from qkvsearch.learn.builder import reading
+    from qkvsearch.tables.documents.texts_beside import PLACE
     from qkvsearch.tables.synonyms import as_synonyms
 
     if source is None and not items and not interactions:
         raise click.UsageError("give a SOURCE, or --items and --interactions")
-    refuse_to_replace(report, [source, *items, *interactions, synonyms])
+    texts = columns["texts"]
+    beside = None if texts is None else PLACE.sub("*", texts)
+    refuse_to_replace(report, [source, *items, *join, *interactions, synonyms, beside])
     run = settings()
     path = run.writable_path()
     options = {name: columns.pop(name) for name in ("encoder", "language", "next_item", "keys")}
