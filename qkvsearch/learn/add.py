@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from qkvsearch._utils.callbacks import Progress, silent
-from qkvsearch._utils.limits import ROWS
 from qkvsearch.attention import exclusion_mask
 from qkvsearch.errors import Count, QkvError, quantity
 from qkvsearch.heads.component import Addition
@@ -87,13 +86,24 @@ def add_items(
 
 
 def read_items(source: Source, columns: Columns) -> tuple[pd.DataFrame, ReadReport]:
-    """Return the rows of items of a file or frame, as text. Raises `DataError`."""
-    from qkvsearch.tables.dataset import load
+    """Return the rows of items of a file or frame, as text, with the columns of the other sheets of
+    `book.xlsx#*`. Raises `DataError`.
+    """
+    from qkvsearch.tables.dataset import load_items
+    from qkvsearch.tables.joining import with_details
 
-    table, report = load(source, "items", columns, ROWS)
+    items, details = load_items(source, columns)
+    assert items is not None
+    table, report = items
+    names = [name for part, _ in (items, *details) for name in part.columns]
     for name in columns.ignore:
-        check_column(name, list(table.columns), report.file, "`ignore`")
-    return table.frame(), report
+        check_column(name, names, report.file, "`ignore`")
+    frame = table.frame()
+    if details:
+        frame, _ = with_details(frame, details, columns, report)
+        report.notes += [str(of_details) for _, of_details in details]
+        report.warnings += [text for _, of_details in details for text in of_details.warnings]
+    return frame, report
 
 
 def published_addition(
