@@ -242,13 +242,22 @@ def _build(
         previous = workspace.current_facts()
         with run.progress() as progress:
             build_workspace(workspace, dataset, **options, progress=progress)
-        lines = list(_model_lines(workspace.current_facts(), previous))
+        facts = workspace.current_facts()
+        lines = [*_text_lines(facts, dataset), *_model_lines(facts, previous)]
         printed = [f"Built {path}: {report.size}.", *lines]
     for line in printed:
         run.message(line)
     if report_file is not None:
         write_report(replace(report, lines=lines), report_file)
         run.message(f"{report_file}: what became of every column, row and cell.")
+
+
+def _text_lines(facts: Mapping[str, Any], dataset: Dataset) -> list[str]:
+    """Return what a build says of long texts, which stands behind what it says of the files."""
+    from qkvsearch.store.workspace import NOT_TAKEN_OVER
+
+    lines = facts["rows"][len(dataset.lines(of_log=False)) :]
+    return [line for line in lines if not line.startswith(NOT_TAKEN_OVER)]
 
 
 def memory_advice(dataset: Dataset, available: float | None) -> str:

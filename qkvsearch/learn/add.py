@@ -21,6 +21,7 @@ from qkvsearch.learn.change_rules import REPLACE, ChangeRule
 from qkvsearch.learn.merge import merge_if_many
 from qkvsearch.rank.options import as_list
 from qkvsearch.store import BuildContents, Snapshot, Workspace
+from qkvsearch.store.remote_collections import RemoteCollection
 from qkvsearch.tables.column_types import text_read
 from qkvsearch.tables.columns import Columns, check_column
 from qkvsearch.tables.ids import Id
@@ -154,10 +155,10 @@ def unsplit(build: Snapshot, new_items: Addition) -> list[str]:
     if not n_long:
         return []
     texts = quantity(int(n_long), "long text")
-    return [
-        f"{texts} {n_long:is|are} searched whole: the workspace was built without any, and so "
-        "without passages; build it again from all files"
-    ]
+    why = "the workspace was built without any, and so without passages; build it again"
+    if RemoteCollection.of(build.facts) is not None:
+        why = "the keys are on a server, without those of passages"
+    return [f"{texts} {n_long:is|are} searched whole: {why}"]
 
 
 def remove_items(

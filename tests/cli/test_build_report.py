@@ -157,6 +157,21 @@ def test_a_report_never_replaces_what_is_read_beside_the_items(files, qkv, optio
     assert text.read_text() == "id,size\na,7\n"
 
 
+def test_a_build_tells_how_long_texts_are_searched(files, qkv):
+    talks = files / "long"
+    talks.mkdir()
+    (talks / "long.txt").write_text("The ferry left the harbour at noon. " * 60)
+    (talks / "short.txt").write_text("A talk on otters")
+    log = files / "log.csv"
+    log.write_text("user,item\nann,long\nbob,short\n")
+    report = files / "report.json"
+    run = ("-w", files / "w", "build", "--items", talks, "--interactions", log)
+    done = qkv(*run, "--report", report)
+    (line,) = [line for line in json.loads(report.read_text())["lines"] if "passages" in line]
+    assert "1 long text" in line
+    assert line in done.stderr
+
+
 def test_a_report_is_no_document_of_the_folder_that_is_read(files, qkv):
     talks = files / "talks"
     talks.mkdir()
