@@ -169,11 +169,32 @@ def test_changed_items_are_searched_as_in_one_build(tmp_path):
     assert engine.search("ferry")[0].id == "s0"
 
 
+def test_a_changed_text_has_no_times_of_another_one(tmp_path):
+    engine = qkv.build(tmp_path / "w", items=ITEMS, encoder="corpus")
+    same = pd.DataFrame([{"id": "e0", "title": "Ostrich", "text": row(0)["text"]}])
+    assert not any("text_times" in note for note in engine.add(same, update=True).notes)
+    assert engine.show("e0")["text_times"] == row(0)["text_times"]
+
+    other = pd.DataFrame([{"id": "e0", "text": row(1)["text"]}])
+    assert any("text_times" in note for note in engine.add(other, update=True).notes)
+    assert engine.show("e0")["text_times"] is None
+    hits = engine.search("who sold the ferry of Tessaly", k=2)
+    passage = next(hit.passage for hit in hits if hit.id == "e0")
+    assert "ferry" in passage["text"]
+    assert "start" not in passage
+
+    engine.sync(ITEMS.drop(columns="text_times"))
+    assert engine.show("e0")["text"] == row(0)["text"]
+    assert engine.show("e1")["text_times"] == row(1)["text_times"]
+
+
 def test_a_catalog_without_long_texts_has_no_passages(tmp_path):
     engine = qkv.build(tmp_path / "w", items=SHORT, encoder="corpus")
     assert not arrays(engine)
     added = engine.add(EPISODES[:1])
-    assert any("passages" in note for note in added.notes)
+    synced = engine.sync(pd.concat([SHORT, EPISODES[:2]]))
+    for done in (added, synced):
+        assert any("passages" in note for note in done.notes)
 
 
 def test_damaged_passages_are_made_again(tmp_path):

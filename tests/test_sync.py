@@ -112,3 +112,17 @@ def test_a_column_that_the_file_lacks_stays(shop, shop_items):
     assert numbers(done) == (1, 1, 0, 9)
     assert (shop.items[9]["made"], shop.items[40]["made"]) == (2009, None)
     assert any("made" in note and "as they are" in note for note in done.notes)
+
+
+def test_an_item_whose_file_cannot_be_read_stays(tmp_path):
+    talks = tmp_path / "talks"
+    talks.mkdir()
+    for number in range(8):
+        (talks / f"talk{number}.txt").write_text(f"A talk on otters\n\nand number {number}.\n")
+    with qkv.build(tmp_path / "ws", items=talks, encoder="corpus") as engine:
+        (talks / "talk1.txt").write_bytes(b"")
+        (talks / "talk2.txt").unlink()
+        done = engine.sync(talks)
+        assert numbers(done) == (0, 0, 1, 6)
+        assert any("talk1.txt" in note for note in done.notes)
+        assert "number 1" in engine.show("talk1")["text"]

@@ -192,11 +192,14 @@ def build(
       qkvsearch -w shop build --items products.csv --interactions log.parquet --engine spark
     """
     from qkvsearch.learn.builder import reading
+    from qkvsearch.tables.documents.texts_beside import PLACE
     from qkvsearch.tables.synonyms import as_synonyms
 
     if source is None and not items and not interactions:
         raise click.UsageError("give a SOURCE, or --items and --interactions")
-    refuse_to_replace(report, [source, *items, *interactions, synonyms])
+    texts = columns["texts"]
+    beside = None if texts is None else PLACE.sub("*", texts)
+    refuse_to_replace(report, [source, *items, *join, *interactions, synonyms, beside])
     run = settings()
     path = run.writable_path()
     options = {name: columns.pop(name) for name in ("encoder", "language", "next_item", "keys")}
@@ -239,13 +242,22 @@ def _build(
         previous = workspace.current_facts()
         with run.progress() as progress:
             build_workspace(workspace, dataset, **options, progress=progress)
-        lines = list(_model_lines(workspace.current_facts(), previous))
+        facts = workspace.current_facts()
+        lines = [*_text_lines(facts, dataset), *_model_lines(facts, previous)]
         printed = [f"Built {path}: {report.size}.", *lines]
     for line in printed:
         run.message(line)
     if report_file is not None:
         write_report(replace(report, lines=lines), report_file)
         run.message(f"{report_file}: what became of every column, row and cell.")
+
+
+def _text_lines(facts: Mapping[str, Any], dataset: Dataset) -> list[str]:
+    """Return what a build says of long texts, which stands behind what it says of the files."""
+    from qkvsearch.store.workspace import NOT_TAKEN_OVER
+
+    lines = facts["rows"][len(dataset.lines(of_log=False)) :]
+    return [line for line in lines if not line.startswith(NOT_TAKEN_OVER)]
 
 
 def memory_advice(dataset: Dataset, available: float | None) -> str:

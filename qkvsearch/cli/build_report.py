@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -71,14 +72,21 @@ def _with_options(report: BuildReport) -> BuildReport:
 
 
 def refuse_to_replace(path: Path | None, sources: Sequence[str | None]) -> None:
-    """Raise `click.UsageError` where the report would replace a file that is read."""
+    """Raise `click.UsageError` where the report would replace a file that is read, or would be one
+    of the documents in a folder. sources: files, folders and patterns.
+    """
     if path is None:
         return
-    for source in sources:
-        if source is None:
+    file = real_path(path)
+    for source in filter(None, sources):
+        if Path(source).is_dir():
+            from qkvsearch.tables.documents.document_files import FORMAT_OF
+
+            if path.suffix.lower() in FORMAT_OF and real_path(Path(source)) in file.parents:
+                raise click.UsageError(f"--report {path} would be a document of {source}")
             continue
-        is_same = real_path(Path(source.partition("#")[0])) == real_path(path)
-        if is_same or real_path(Path(source)) == real_path(path):
+        named = [source, source.partition("#")[0], *glob.glob(source, recursive=True)]
+        if any(real_path(Path(name)) == file for name in named):
             raise click.UsageError(f"--report {path} would replace a file that is read")
 
 

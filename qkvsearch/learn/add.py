@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from qkvsearch._utils.callbacks import Progress, silent
-from qkvsearch._utils.limits import ROWS
 from qkvsearch.attention import exclusion_mask
 from qkvsearch.errors import Count, QkvError, quantity
 from qkvsearch.heads.component import Addition
@@ -22,6 +21,7 @@ from qkvsearch.learn.change_rules import REPLACE, ChangeRule
 from qkvsearch.learn.merge import merge_if_many
 from qkvsearch.rank.options import as_list
 from qkvsearch.store import BuildContents, Snapshot, Workspace
+from qkvsearch.store.remote_collections import RemoteCollection
 from qkvsearch.tables.column_types import text_read
 from qkvsearch.tables.columns import Columns, check_column
 from qkvsearch.tables.ids import Id
@@ -81,19 +81,30 @@ def add_items(
         report.conclude(columns.strict)
         n_added = int((new_items.positions < 0).sum())
         n_items = build.facts["n_items"] + n_added
-        notes = [str(report), *report.warning_lines(), *_unsplit(build, new_items)]
+        notes = [str(report), *report.warning_lines(), *unsplit(build, new_items)]
         revision = Revision(n_added, len(new_items.positions) - n_added, 0, 0, n_items, notes)
         return published_addition(workspace, new_items, "add", revision, progress)
 
 
 def read_items(source: Source, columns: Columns) -> tuple[pd.DataFrame, ReadReport]:
-    """Return the rows of items of a file or frame, as text. Raises `DataError`."""
-    from qkvsearch.tables.dataset import load
+    """Return the rows of items of a file or frame, as text, with the columns of the other sheets of
+    `book.xlsx#*`. Raises `DataError`.
+    """
+    from qkvsearch.tables.dataset import load_items
+    from qkvsearch.tables.joining import with_details
 
-    table, report = load(source, "items", columns, ROWS)
+    items, details = load_items(source, columns)
+    assert items is not None
+    table, report = items
+    names = [name for part, _ in (items, *details) for name in part.columns]
     for name in columns.ignore:
-        check_column(name, list(table.columns), report.file, "`ignore`")
-    return table.frame(), report
+        check_column(name, names, report.file, "`ignore`")
+    frame = table.frame()
+    if details:
+        frame, _ = with_details(frame, details, columns, report)
+        report.notes += [str(of_details) for _, of_details in details]
+        report.warnings += [text for _, of_details in details for text in of_details.warnings]
+    return frame, report
 
 
 def published_addition(
@@ -135,7 +146,7 @@ def published_removal(
     return replace(revision, notes=[*revision.notes, *forget_texts(texts)])
 
 
-def _unsplit(build: Snapshot, new_items: Addition) -> list[str]:
+def unsplit(build: Snapshot, new_items: Addition) -> list[str]:
     """Return a note on new long texts, where the build has no passages."""
     if PassagesComponent().is_in(build):
         return []
@@ -144,10 +155,10 @@ def _unsplit(build: Snapshot, new_items: Addition) -> list[str]:
     if not n_long:
         return []
     texts = quantity(int(n_long), "long text")
-    return [
-        f"{texts} {n_long:is|are} searched whole: the workspace was built without any, and so "
-        "without passages; build it again from all files"
-    ]
+    why = "the workspace was built without any, and so without passages; build it again"
+    if RemoteCollection.of(build.facts) is not None:
+        why = "the keys are on a server, without those of passages"
+    return [f"{texts} {n_long:is|are} searched whole: {why}"]
 
 
 def remove_items(

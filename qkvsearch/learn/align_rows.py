@@ -27,7 +27,13 @@ from qkvsearch.tables.catalog import (
 )
 from qkvsearch.tables.catalog_columns import OWN_NAMES, CatalogColumns
 from qkvsearch.tables.column_types import type_named
-from qkvsearch.tables.columns import Columns, check_column, find_column, require_column
+from qkvsearch.tables.columns import (
+    Columns,
+    check_column,
+    find_column,
+    require_column,
+    text_times,
+)
 from qkvsearch.tables.columns.facts import ColumnFacts
 from qkvsearch.tables.columns.inference import TypedColumn, typed
 from qkvsearch.tables.columns.numbers import stored_numbers
@@ -67,6 +73,7 @@ def addition(
     new_rows = AlignedRows(ids.texts, read, variants, originals_of(cells), positions)
     new_rows = new_rows.with_kept_cells(snapshot, rule, given)
     rows = new_rows.frame
+    _empty_outdated_times(snapshot, rows, positions, given, rule, report)
     for name, fact in facts.items():
         if name != "id" and type_named(fact.type).is_numeric:
             rows[name] = stored_numbers(rows[name])
@@ -111,6 +118,38 @@ def _note_blanks(
             "column {column}: {n} {n:cell|cells} emptied, because the file has {n:it|them} empty",
             column=columns.name_of(name),
         )
+
+
+def _empty_outdated_times(
+    snapshot: Snapshot,
+    rows: pd.DataFrame,
+    positions: np.ndarray,
+    given: Sequence[str],
+    rule: ChangeRule,
+    report: ReadReport,
+) -> None:
+    """Empty the times of texts that change while their times stay, and note it: they are of the
+    places of another text. given: the stored columns that the file has.
+    """
+    columns = snapshot.catalog.catalog_columns
+    times = next((c for c in columns if c.role == text_times.ROLE), None)
+    text = next((c for c in columns if c.name.casefold() == text_times.TEXT), None)
+    # Times that the file has itself are those of its texts.
+    if times is None or text is None or (times.stored in given and not rule.shown):
+        return
+    known = np.flatnonzero(positions >= 0)
+    before = snapshot.catalog.cells(positions[known], [text.stored, times.stored])
+    outdated = []
+    for row, (text_before, times_before) in zip(known.tolist(), before, strict=True):
+        has_same_times = times_before is not None and rows.at[row, times.stored] == times_before
+        if has_same_times and rows.at[row, text.stored] != text_before:
+            outdated.append(row)
+    rows.loc[outdated, times.stored] = None
+    report.note(
+        len(outdated),
+        "column {column}: {n} {n:cell|cells} emptied, for {n:its text|their texts} changed",
+        column=times.name,
+    )
 
 
 def _align_ids(snapshot: Snapshot, texts: Sequence[str], row_of: dict[str, int]) -> list[str]:

@@ -140,7 +140,6 @@ def _passage_lines(
     if not n_long:
         return []
     texts = quantity(int(n_long), "long text")
-    texts = quantity(int(n_long), "long text")
     return [
         f"{texts} (of more than {LONG} words) {n_long:is|are} searched whole, not in passages: "
         "the keys are on a server"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,13 @@ from qkvsearch._utils.callbacks import Progress, silent
 from qkvsearch.errors import Count, QkvError, quantity
 from qkvsearch.heads.component import Addition
 from qkvsearch.heads.stored_log import LogComponent
-from qkvsearch.learn.add import Revision, published_addition, published_removal, read_items
+from qkvsearch.learn.add import (
+    Revision,
+    published_addition,
+    published_removal,
+    read_items,
+    unsplit,
+)
 from qkvsearch.learn.change_rules import SYNC
 from qkvsearch.store import Snapshot, Workspace
 from qkvsearch.store.catalog.file import stored_columns
@@ -69,14 +75,15 @@ def sync_items(
     with workspace.writing("sync"), closing(workspace.open()) as build:
         in_file = addition(build, frame, columns, report, SYNC)
         report.conclude(columns.strict)
-        removed = _missing_rows(build, in_file)
+        removed = _missing_rows(build, in_file, report.unread_ids)
         if keep_missing:
             removed = removed[:0]
         elif not yes:
             _refuse_many(build, removed, report.file)
         differing = _differing(build, in_file)
         new_items = replace(_taken(in_file, differing), removed=removed)
-        revision = _revision(build, new_items, [str(report), *report.warning_lines()])
+        notes = [str(report), *report.warning_lines(), *unsplit(build, new_items)]
+        revision = _revision(build, new_items, notes)
         if len(new_items.catalog):
             revision = published_addition(workspace, new_items, "sync", revision, progress)
         elif len(removed):
@@ -92,10 +99,13 @@ def sync_items(
         )
 
 
-def _missing_rows(build: Snapshot, in_file: Addition) -> np.ndarray:
-    """Return the rows of the items that a file lacks, int64, ascending."""
+def _missing_rows(build: Snapshot, in_file: Addition, unread_ids: Sequence[str]) -> np.ndarray:
+    """Return the rows of the items that a file lacks, int64, ascending. unread_ids: of items that
+    are there and cannot be read, which stay as they are.
+    """
     is_missing = np.ones(build.facts["n_items"], dtype=bool)
     is_missing[in_file.replaced] = False
+    is_missing[list(build.catalog.find_items(unread_ids).values())] = False
     return np.flatnonzero(is_missing)
 
 

@@ -272,7 +272,7 @@ def load(
         encoder.next_file()
     report = reports[0] if len(reports) == 1 else ReadReport.of_files(reports, names)
     table = encoder.table()
-    if columns.texts is not None and not is_log:
+    if columns.texts is not None and name not in ("interactions", JOIN):
         if any(isinstance(each, DocumentFiles) for each in sources):
             raise DataError("`texts` are the texts of a table's items; these items are files")
         table = with_texts(table, columns, report)
@@ -312,13 +312,16 @@ def _sources(source: Source, name: str) -> list[File | DocumentFiles]:
     one. Raises `DataError` for a pattern that matches none, and for a file that is named twice.
     """
     several: list[Any] = list(source) if isinstance(source, list | tuple) and source else [source]
-    is_known = all(isinstance(each, str | PathLike | pd.DataFrame) for each in several)
+    known = str | PathLike | pd.DataFrame | DocumentFiles
+    is_known = all(isinstance(each, known) for each in several)
     require(is_known, name, source, "a file, a pandas frame, or a list of them")
     sources: list[Any] = []
     documents: list[DocumentFiles] = []
     for each in several:
         if isinstance(each, pd.DataFrame):
             sources.append(each)
+        elif isinstance(each, DocumentFiles):
+            documents.append(each)
         elif name != "interactions" and (files := documents_of(each)) is not None:
             documents.append(files)
         else:

@@ -78,6 +78,8 @@ class ReadReport:
     unit: str = "row"
     # The types that columns have by the format of the file.
     types: dict[str, str] = field(default_factory=dict)
+    # The ids of items whose file is there and cannot be read.
+    unread_ids: list[str] = field(default_factory=list)
 
     @classmethod
     def of_files(cls, files: Sequence[ReadReport], names: Sequence[Set[str]]) -> ReadReport:
@@ -88,6 +90,7 @@ class ReadReport:
             report.skipped += file.skipped
             report.warnings += file.warnings
             report.types |= file.types
+            report.unread_ids += file.unread_ids
             for reason, row in file.first_rows.items():
                 report.first_rows.setdefault(reason, row + number * FILE_ROWS)
             for reason, rows in file.sample_rows.items():

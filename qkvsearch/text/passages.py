@@ -50,6 +50,7 @@ _SPEAKER = re.compile(r"[^\W\d_][^\n:：.!?。]{0,40}[:：]\s")
 _EMPTY_LINE = re.compile(r"\n[^\S\n]*\n")
 _FULL_STOP = re.compile(r"[.!?…。！？,;:，；：][\"'”’»)\]」』]*$")
 _WORD = re.compile(r"\S+")
+_LETTER = re.compile(r"\w")
 
 
 class Break(IntEnum):
@@ -138,7 +139,8 @@ def _pieces(text: str, start: int, end: int, begins: Break) -> Iterator[Sentence
     piece, total = start, 0.0
     for cut in _places_to_cut(text, start, end):
         total_here = total + n_words(text[piece:cut])
-        if total_here >= PIECE and n_words(text[cut:end]) > 0:
+        # A search for one more word reads a few signs, and does not count all that are left.
+        if total_here >= PIECE and _LETTER.search(text, cut, end):
             yield Sentence(piece, cut, total_here, begins)
             piece, begins = cut, Break.SENTENCE
     if text[piece:end].strip():

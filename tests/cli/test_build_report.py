@@ -144,6 +144,43 @@ def test_a_report_never_replaces_what_is_read(files, qkv):
     assert goods.read_bytes() == before
 
 
+@pytest.mark.parametrize("option", ["--join={}.txt", "--items={}.*", "--texts={{id}}.txt"])
+def test_a_report_never_replaces_what_is_read_beside_the_items(files, qkv, option):
+    text = files / "a.txt"
+    text.write_text("id,size\na,7\n")
+    other = option.replace("{}", str(files / "a")).replace("{{id}}", str(files / "{id}"))
+    goods = files / "goods.json"
+    GOODS.head(3).to_json(goods, orient="records")
+    done = qkv("-w", files / "w", "build", f"--items={goods}", other, "--plan", "--report", text)
+    assert done.code == 2
+    assert "would replace" in done.stderr
+    assert text.read_text() == "id,size\na,7\n"
+
+
+def test_a_build_tells_how_long_texts_are_searched(files, qkv):
+    talks = files / "long"
+    talks.mkdir()
+    (talks / "long.txt").write_text("The ferry left the harbour at noon. " * 60)
+    (talks / "short.txt").write_text("A talk on otters")
+    log = files / "log.csv"
+    log.write_text("user,item\nann,long\nbob,short\n")
+    report = files / "report.json"
+    run = ("-w", files / "w", "build", "--items", talks, "--interactions", log)
+    done = qkv(*run, "--report", report)
+    (line,) = [line for line in json.loads(report.read_text())["lines"] if "passages" in line]
+    assert "1 long text" in line
+    assert line in done.stderr
+
+
+def test_a_report_is_no_document_of_the_folder_that_is_read(files, qkv):
+    talks = files / "talks"
+    talks.mkdir()
+    (talks / "a.txt").write_text("A talk on otters")
+    run = ("-w", files / "w", "build", "--items", talks, "--plan", "--report")
+    assert qkv(*run, talks / "report.html").code == 2
+    assert qkv(*run, talks / "report.json").code == 0
+
+
 def test_rows_of_several_files_are_named_with_their_file(files):
     dataset = read_dataset(
         [GOODS.iloc[:20], GOODS.iloc[20:]],

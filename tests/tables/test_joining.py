@@ -4,6 +4,7 @@ import openpyxl
 import pandas as pd
 import pytest
 
+import qkvsearch as qkv
 from qkvsearch.errors import DataError
 from qkvsearch.tables.columns import Columns
 from qkvsearch.tables.dataset import read_dataset
@@ -107,6 +108,35 @@ def test_all_sheets_are_joined_by_id(book):
     for dataset in (read_dataset(f"{path}#*", None), read_source(f"{path}#*")):
         assert dataset.catalog.ids.texts == BOOKS["id"]
         assert dataset.catalog.frame["pages"].tolist() == [90, pd.NA, 120]
+
+
+def test_a_build_from_all_sheets_is_changed_from_all_sheets(book, tmp_path):
+    with qkv.build(tmp_path / "w", items=f"{book(books=BOOKS, pages=PAGES)}#*") as engine:
+        unchanged = engine.sync(f"{tmp_path / 'book.xlsx'}#*")
+        assert (unchanged.unchanged, unchanged.removed) == (3, 0)
+        other = PAGES | {"pages": ["121", "90", "7"]}
+        done = engine.sync(f"{book(books=BOOKS, pages=other)}#*")
+        assert (done.added, done.changed, done.removed) == (0, 1, 0)
+        assert engine.show("b3")["pages"] == 121
+        assert any("2 of 3 items" in note for note in done.notes)
+        engine.add(f"{book(books=BOOKS, pages=PAGES)}#*")
+        assert engine.show("b3")["pages"] == 120
+
+
+def test_the_texts_of_items_are_not_those_of_joined_tables(tmp_path):
+    (tmp_path / "b1.txt").write_text("Of the river")
+    columns = Columns(texts=str(tmp_path / "{id}.txt"))
+    cells, report = joined({"isbn": ["b1"], "pages": ["90"]}, columns=columns)
+    assert (cells["text"], cells["pages"]) == (["Of the river", None, None], [90, None, None])
+    assert not any("text" in note for note in report.notes)
+
+
+def test_the_documents_of_a_folder_are_joined_by_their_names(tmp_path):
+    for name in ("b1", "b3"):
+        (tmp_path / f"{name}.md").write_text(f"---\nshelf: {name}x\n---\nOf {name}")
+    catalog = read_dataset(pd.DataFrame(BOOKS), None, None, tmp_path).catalog
+    assert catalog.frame["shelf"].fillna("").tolist() == ["b1x", "", "b3x"]
+    assert catalog.frame["title"].tolist() == BOOKS["title"]
 
 
 def test_sheets_with_the_same_columns_are_one_table(book):

@@ -37,6 +37,8 @@ def catalog(tmp_path):
         {"id": {"0": "p1", "1": "p2"}, "title": {"0": "Kettle", "1": "Desk lamp"}},
         {"id": ["p1", "p2"], "title": ["Kettle", "Desk lamp"]},
         {"took": 3, "hits": {"total": {"value": 2}, "hits": HITS}},
+        {"hits": {"total": 2, "hits": HITS}},
+        {"data": {"count": 2, "items": TWO}},
         HITS,
         {"total": 2, "data": TWO},
         {"title": "Our goods", "version": 1, "goods": TWO},
@@ -55,6 +57,7 @@ def test_a_document_of_two_rows_is_two_items(catalog, document, indent):
     [
         {"id": 7, "title": "Heat", "cast": [{"id": 1, "name": "Ann"}, {"id": 2, "name": "Bo"}]},
         {"title": "Heat", "size": {"height": 3}},
+        {"m1": {"title": "Heat", "cast": [{"id": 1, "name": "Ann"}, {"id": 2, "name": "Bo"}]}},
         {"title": "Heat", "reviews": [{"stars": 5}, {"stars": 3}]},
     ],
 )

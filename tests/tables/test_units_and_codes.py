@@ -83,6 +83,19 @@ def test_numbers_without_the_unit_are_read_as_if_they_had_it_and_it_is_said():
     assert read("12 oz", "7 oz").without_unit("mass") == []
 
 
+@pytest.mark.parametrize("cells", [["101a", "102a", "7a"], ["12x", "14x"], ["1080p", "720p"]])
+def test_a_number_with_a_letter_is_a_code_unless_the_letter_is_a_unit(cells):
+    assert read(*cells).type == "text"
+
+
+def test_numbers_beside_thousands_are_no_thousands():
+    column = read("950", "1.2K", "15K")
+    assert (column.type, column.unit) == ("text", "")
+    assert values(read("1.2K", "15K")) == [1.2, 15]
+    added = typed(pd.Series(["950", "3K"], dtype=object), "number", convention=". K")
+    assert values(added) == [None, 3]
+
+
 def test_letters_behind_a_few_numbers_are_no_unit():
     column = read(*[str(n) for n in range(40)], "13 each")
     assert (column.unit, values(column)[-1]) == ("", None)

@@ -1,6 +1,7 @@
 """Where long texts are split into passages."""
 
 from itertools import pairwise
+from time import process_time
 
 import pytest
 
@@ -52,3 +53,11 @@ def test_a_passage_begins_with_a_speaker_where_there_is_one_near():
     starts = [text[start:].lstrip() for text in [TALK] for start, _ in passages(text)]
     # Each begins with a speaker, or with the sentence that it repeats before one.
     assert sum("Ann Lin:" in start[:120] for start in starts) >= len(starts) - 1
+
+
+@pytest.mark.parametrize("piece", ["so we went on along the river ", "我们沿着河边一直走"])
+def test_a_long_text_without_full_stops_is_split_in_time_that_grows_with_it(piece):
+    text = piece * 12_000
+    begun = process_time()
+    assert len(passages(text)) > 300
+    assert process_time() - begun < 3  # it was a minute

@@ -22,7 +22,14 @@ from qkvsearch.tables.columns.number_codes import (
     code_with_exponent,
     equal_tenths,
 )
-from qkvsearch.tables.columns.units import MAX_UNITS, column_unit, measure, unit_name
+from qkvsearch.tables.columns.units import (
+    MAX_UNITS,
+    MIXED,
+    column_unit,
+    measure,
+    multiplies,
+    unit_name,
+)
 
 SIGNS = dict.fromkeys("\u2212\u2012\u2013\u2014\ufe63\uff0d", "-") | {"\uff0b": "+"}
 SPACES = dict.fromkeys("\u00a0\u2002\u2003\u2007\u2008\u2009\u200a\u202f\u3000\t", " ")
@@ -204,13 +211,14 @@ def _with_one_unit(
     why the column is no column of amounts: "" unless there are several units.
 
     The unit is `known` if any, else what most amounts have. Where fewer than half of the numbers
-    have letters behind them, these are no unit, and the numbers alone count.
+    have letters behind them, these are no unit, and the numbers alone count. Numbers without a unit
+    are amounts as well, unless it multiplies, as K does.
     """
     written: dict[str, int] = {}
     for cell, count in zip(cells, counts, strict=True):
         if cell.unit:
             written[cell.unit] = written.get(cell.unit, 0) + int(count)
-    if not written:
+    if not written and not multiplies(known):
         return cells, known, ""
     n_numbers = sum(int(n) for cell, n in zip(cells, counts, strict=True) if cell.shape)
     names = {unit_name(unit) for unit in written}
@@ -219,6 +227,9 @@ def _with_one_unit(
         return [NO_NUMBER if cell.unit else cell for cell in cells], "", ""
     unit, mixed = (known, "") if known else column_unit(written)
     is_other = {spelled: unit_name(spelled) != unit_name(unit) for spelled in written} | {"": False}
+    if multiplies(unit) and any(cell.shape and not cell.unit for cell in cells):
+        is_other[""] = True
+        mixed = mixed or f"{MIXED}: {unit}, and numbers without it"
     return [NO_NUMBER if is_other[cell.unit] else cell for cell in cells], unit, mixed
 
 

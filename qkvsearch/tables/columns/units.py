@@ -26,6 +26,10 @@ YEAR = re.compile(r"[12][0-9]{3}")
 SPELLINGS = {word: words[0] for words in CELL_WORDS["units"] for word in words}
 # In capital letters these are another unit: m and M, mW and MW.
 CASE_MATTERS = frozenset(("m", "mw"))
+# Other letters alone and without a space are a part of a code: room 101a, house 12B.
+DEGREES = frozenset("CF")
+# These multiply: 950 beside 1.2K is 950, and not 950 thousand.
+MULTIPLES = frozenset(CELL_WORDS["multiples"])
 # A column with more units has none: "12 Angry Men" is a title.
 MAX_UNITS = 6
 MIXED = "mixed units"
@@ -53,9 +57,22 @@ def measure(text: str) -> Measure | None:
     number, unit = match["number"].strip(), match["unit"]
     folded = unit.casefold().rstrip(".")
     is_date = folded in NO_UNITS or (folded in BEHIND_YEARS and YEAR.fullmatch(number))
+    is_joined = match["number"][-1:].isdigit() and match.end("number") == match.start("unit")
+    if is_joined and _is_letter_of_code(unit):
+        return None
     if is_date or ORDINAL.match(unit) or any(word in NO_UNITS for word in folded.split()):
         return None
     return Measure(number, unit, match["remark"] is not None)
+
+
+def _is_letter_of_code(unit: str) -> bool:
+    """Return whether a letter directly behind a number is no unit that is known.
+
+    >>> [_is_letter_of_code(unit) for unit in ("a", "g", "K", "C", "mm")]
+    [True, False, False, False, False]
+    """
+    is_known = unit.casefold() in SPELLINGS or unit in DEGREES or multiplies(unit)
+    return len(unit) == 1 and unit.isascii() and unit.isalpha() and not is_known
 
 
 def unit_name(unit: str) -> str:
@@ -71,6 +88,15 @@ def unit_name(unit: str) -> str:
     if known is not None:
         return known
     return folded.removesuffix("s") if folded.isascii() and len(folded) > 3 else folded
+
+
+def multiplies(unit: str) -> bool:
+    """Return whether a unit is a number, such as a thousand. `m` may be metres, and `M` a million.
+
+    >>> multiplies("K"), multiplies("M"), multiplies("万"), multiplies("m")
+    (True, True, True, False)
+    """
+    return unit in ("M", "B") or unit.casefold().rstrip(".") in MULTIPLES
 
 
 def column_unit(counts: Mapping[str, int]) -> tuple[str, str]:

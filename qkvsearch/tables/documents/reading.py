@@ -129,7 +129,7 @@ def add_documents(
     require_libraries(files.paths)
     report = ReadReport(files.label, read=len(files.paths), unit="file", types={TEXT: "text"})
     reader = Reader(encoding)
-    for numbers, rows in batched(_rows(files, reader)):
+    for numbers, rows in batched(_rows(files, reader, report)):
         if rows:
             encoder.add(_frame(rows, numbers, report))
     if len(reader.failed) == len(files.paths):
@@ -142,11 +142,16 @@ def add_documents(
     return report
 
 
-def _rows(files: DocumentFiles, reader: Reader) -> Iterator[tuple[int, dict[str, Any], int]]:
-    """Yield the row of each file that can be read, with its number and its size in bytes."""
+def _rows(
+    files: DocumentFiles, reader: Reader, report: ReadReport
+) -> Iterator[tuple[int, dict[str, Any], int]]:
+    """Yield the row of each file that can be read, with its number and its size in bytes. Report
+    the ids of the others.
+    """
     for number, (path, id_) in enumerate(zip(files.paths, files.ids(), strict=True), 1):
         document = reader.read(path)
         if document is None:
+            report.unread_ids.append(id_)
             continue
         columns = dict(document.columns)
         titles = [columns.pop(key) for key in list(columns) if key.casefold() == "title"]

@@ -135,7 +135,20 @@ def _are_rows(entries: Collection[Any]) -> bool:
     if not all(isinstance(entry, dict) for entry in entries):
         return False
     filled = [entry for entry in entries if entry]
+    if len(filled) == 1 and _wraps_rows(filled[0]):
+        return False
     return bool(filled) and all(map(_has_fields, filled))
+
+
+def _wraps_rows(entry: Mapping[str, Any]) -> bool:
+    """Return whether an object without a name of its own has a list of items, and numbers about
+    them: `{"total": 2, "hits": [{"_id": "7", "_source": …}]}`.
+    """
+    plain = [key for key, value in entry.items() if not isinstance(value, dict | list)]
+    if named("id", plain) or named("title", plain):
+        return False
+    lists = [_unwrapped(value) for value in entry.values() if _are_objects(value)]
+    return any(map(_have_names, lists))
 
 
 def _has_fields(entry: Mapping[str, Any]) -> bool:
