@@ -167,6 +167,8 @@ class Evaluation:
         if name not in self.differences:
             return ""
         gap = self.differences[name]
+        if gap.difference == gap.low == gap.high == 0:
+            return f"{name}: {OURS} and {gap.baseline} are equal."
         ours_is_ahead = (gap.difference < 0) == (name in LOWER_IS_BETTER)
         first, second = (OURS, gap.baseline) if ours_is_ahead else (gap.baseline, OURS)
         sign = -1 if gap.difference < 0 else 1

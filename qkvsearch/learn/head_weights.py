@@ -12,6 +12,7 @@ from types import MappingProxyType
 import numpy as np
 
 from qkvsearch.attention import softmax
+from qkvsearch.errors import quantity
 from qkvsearch.heads.answerability import BestScore
 from qkvsearch.imports import leaving_no_trace
 from qkvsearch.learn.training_queries import (
@@ -158,8 +159,9 @@ def too_small(fields: Sequence[AnalyzedTexts]) -> str | None:
     n_words = sum(int(column.n_tokens.sum()) for column in fields)
     if n_items >= MIN_ITEMS and n_words >= MIN_WORDS:
         return None
-    few = f"{n_items:,} items" if n_items < MIN_ITEMS else f"{n_words:,} words"
-    return f"{few} teach them too little; it takes {MIN_ITEMS:,} items and {MIN_WORDS:,} words"
+    few = quantity(n_items, "item") if n_items < MIN_ITEMS else quantity(n_words, "word")
+    teach = "teaches" if few.startswith("1 ") else "teach"
+    return f"{few} {teach} them too little; it takes {MIN_ITEMS:,} items and {MIN_WORDS:,} words"
 
 
 def without_learned(weights: Mapping[str, float]) -> dict[str, float]:

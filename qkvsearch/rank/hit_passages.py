@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
@@ -19,6 +20,8 @@ from qkvsearch.tables.columns.text_times import Times
 # The column with the address of an item.
 URL = "url"
 YOUTUBE = ("youtube.com", "youtu.be", "youtube-nocookie.com")
+# Players of YouTube that take no time, or take it as another parameter.
+EMBEDDED = re.compile(r"/(?:embed|shorts|v)/([\w-]+)/?")
 
 
 def with_passages(ranking: Ranking, texts: ItemTexts, n: int = 0) -> Ranking:
@@ -98,6 +101,11 @@ def link_to(url: str, seconds: float) -> str:
     ('https://example.org/v/2#t=617', 'https://youtu.be/abc?t=617s')
     >>> link_to("https://www.youtube.com/watch?v=abc&t=5s#x", 617)
     'https://www.youtube.com/watch?v=abc&t=617s'
+
+    Addresses that do not jump become that of the video:
+
+    >>> link_to("https://www.youtube.com/embed/abc?rel=0", 617)
+    'https://www.youtube.com/watch?v=abc&t=617s'
     """
     try:
         parts = urlsplit(url.strip())
@@ -106,6 +114,8 @@ def link_to(url: str, seconds: float) -> str:
     host = (parts.hostname or "").casefold()
     if not any(host == name or host.endswith(f".{name}") for name in YOUTUBE):
         return urlunsplit(parts._replace(fragment=f"t={int(seconds)}"))
+    if match := EMBEDDED.fullmatch(parts.path):
+        return f"https://www.youtube.com/watch?v={match[1]}&t={int(seconds)}s"
     query = parts.query
     given = parse_qsl(query, keep_blank_values=True)
     others = [(name, value) for name, value in given if name not in ("t", "start")]

@@ -307,6 +307,7 @@ def test_without_pytorch_it_is_said_before_any_work(log, monkeypatch):
     [
         ("ndcg@10", Difference("ease", -0.02, -0.03, -0.01), "ease is ahead of qkvsearch by 0.02"),
         ("ndcg@10", Difference("ease", 0.02, 0.01, 0.03), "qkvsearch is ahead of ease by 0.0200"),
+        ("ndcg@10", Difference("mine", 0.0, 0.0, 0.0), "qkvsearch and mine are equal"),
         ("rmse", Difference("biases", -0.02, -0.03, -0.01), "qkvsearch is ahead of biases"),
         (
             "ndcg@10",

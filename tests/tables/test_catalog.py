@@ -211,6 +211,7 @@ def test_named_text_columns_are_read_with_blanks_for_gaps_and_numbers_as_written
         (["a@x.example", "b@y.example", "a@x.example"], "e-mail addresses"),
         (["1|2", "2", "2|3"], "numbers"),
         (["10:30", "10:30", "7:05"], "numbers"),
+        (["PT12M5S", "PT1H2M", "P1DT40M"], "lengths of time"),
         (["QUJD1" * 30, "REVG1" * 20, "R0hJ" * 17 + "=="], "encoded data"),
         (["d41d8cd98f00b204e9800998ecf8427e"] * 3, "encoded data"),
     ],
@@ -223,6 +224,12 @@ def test_texts_and_lists_are_searched_but_codes_links_paths_addresses_and_number
     assert report.chosen.endswith(
         f"not searched: thing ({reason})" if reason else "searched: title, thing"
     )
+
+
+def test_lengths_of_time_are_no_ids():
+    report = ReadReport("talks.csv", read=2)
+    rows = [("Tents", "PT40M10S"), ("Ropes", "PT1H2M")]
+    assert catalog(*rows, names="title duration", report=report).ids.texts == ["1", "2"]
 
 
 def test_the_shortest_columns_come_first_after_the_title_and_ignored_ones_are_gone():

@@ -211,6 +211,9 @@ def test_texts_join_a_table_by_id(listed):
     assert found.loc[["c3", "../t/a1"], "text"].isna().all()
     assert found["text.1"]["a1"] == "own"
     assert any("2 rows without a text" in note for note in report.notes)
+    frame = pd.DataFrame({"id": ["b2", "c3"], "title": ["x", "y"], "file": ["a1", None]})
+    _, report = load(frame, "items", Columns(texts=f"{listed}/t/{{file}}.vtt"))
+    assert any("1 row without a text: no file in it" in note for note in report.notes)
     frame = pd.DataFrame({"id": ["b2"], "title": ["x"], "file": ["a1"]})
     joined, _ = load(frame, "items", Columns(texts=f"{listed}/t/{{file}}.v*"))
     assert joined.frame().text.tolist() == ["Ann: The bell was raised."]

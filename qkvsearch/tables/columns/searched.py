@@ -15,9 +15,12 @@ if TYPE_CHECKING:
 
 # A word with a digit, but no year, count or other small number, and not as short as "4k" or "mp3".
 CODE = re.compile(r"(?=\S*\d)(?!(?:0|[1-9]\d{0,4})$)\S{4,64}")
+# As YouTube gives them: PT1H2M, PT40M10S.
+LENGTH_OF_TIME = r"P(?:\d+D)?T(?:\d+(?:\.\d+)?[HMS])+"
 # Dates, times, prices and percentages are no codes, though they are distinct too. A number with
 # several dots is one, unless they separate thousands.
 NO_CODE = re.compile(
+    rf"{LENGTH_OF_TIME}|"
     r"\d{4}-\d\d-\d\d.*|\d{1,3}:\d\d(:\d\d)?"
     r"|\W*\d{1,6}[.,]\d{1,3}\D{0,4}|\W*\d{1,3}([.,]\d{3})+([.,]\d{1,2})?\D{0,4}"
 )
@@ -37,6 +40,7 @@ KINDS = {
         re.I,
     ),
     "e-mail addresses": re.compile(rf"\s*{EMAIL}\s*"),
+    "lengths of time": re.compile(rf"\s*{LENGTH_OF_TIME}\s*"),
     "numbers": re.compile(r"[\W\d_]*"),
     "encoded data": re.compile(r"(?=\S*[\d+/=])[\w+/=.-]{65,}|[\da-fA-F]{24,}", re.A),
 }

@@ -205,6 +205,8 @@ class _Term:
     bound: str = ""
     # "bce" or "ce".
     era: str = ""
+    # Whether the era is in front of the number.
+    is_led: bool = False
     # Whether a dash, or a slash, joins it to the term before.
     is_joined: bool = False
     is_slashed: bool = False
@@ -298,7 +300,12 @@ class _Cell:
         term, self.waiting = self.waiting, _Term()
         term.kind, term.number, term.is_grouped = kind, number, is_grouped
         if term.is_joined and self.terms:  # c. 1640-1650
-            term.circa = term.circa or self.terms[-1].circa
+            before = self.terms[-1]
+            term.circa = term.circa or before.circa
+            if before.is_led and before.era == "bce" and not term.era and number < before.number:
+                # 公元前1200-1100年, 公元前5-4世纪; but 公元前206-220年
+                term.era, term.is_led = before.era, True
+                before.kind = "century" if kind == "century" else before.kind
         self.terms.append(term)
         self.marks.add(kind)
 
@@ -322,7 +329,7 @@ class _Cell:
         elif role in BOUNDS:
             self.waiting.bound = role
         elif role in ("bce_before", "ce_before"):
-            self.waiting.era = role.removesuffix("_before")
+            self.waiting.era, self.waiting.is_led = role.removesuffix("_before"), True
         elif role == "to":
             self.waiting.is_joined = bool(self.terms)
         elif role in ("or", "quiet", "made"):

@@ -69,7 +69,8 @@ def _files_of_rows(frame: pd.DataFrame, columns: Columns, report: ReadReport) ->
         first = f"; the first is {_filled(pattern, cells[0])}" if cells else ""
         raise DataError(f"{pattern}: none of these files exists (`texts`){first}")
     if missing:
-        looked_for = listed_names([_filled(pattern, cells[number]) for number in missing], 3)
+        lacking = [_lacking(pattern, cells[number]) for number in missing]
+        looked_for = listed_names(list(dict.fromkeys(lacking)), 3)
         report.notes.append(f"{quantity(len(missing), 'row')} without a text: no {looked_for}")
     # What has no item is told, since a pattern may miss most of a folder.
     used = {str(path) for path in files if path is not None}
@@ -102,6 +103,12 @@ def _cells_of_places(frame: pd.DataFrame, columns: Columns, file: str) -> list[M
 
 def _filled(pattern: str, cells: Mapping[str, str]) -> str:
     return PLACE.sub(lambda place: cells[place[1]], pattern)
+
+
+def _lacking(pattern: str, cells: Mapping[str, str]) -> str:
+    """Return what a row without a text lacks: the file, or the cell that would name it."""
+    empty = next((name for name, cell in cells.items() if not cell), "")
+    return f"{empty} in it" if empty else _filled(pattern, cells)
 
 
 def _file(pattern: str, cells: Mapping[str, str]) -> Path | None:
