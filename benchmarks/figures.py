@@ -59,6 +59,7 @@ CLAIMS = (
     Section("rating_prediction", "Predicting ratings"),
     Section("next_item", "What comes next"),
     Section("text_search", "Searching texts"),
+    Section("passages", "Long texts in passages"),
     Section("search_speed", "What a search takes"),
     Section("search", "Searching with typos"),
     Section("phrase_errors", "Chinese titles with an error"),
