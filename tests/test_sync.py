@@ -126,3 +126,39 @@ def test_an_item_whose_file_cannot_be_read_stays(tmp_path):
         assert numbers(done) == (0, 0, 1, 6)
         assert any("talk1.txt" in note for note in done.notes)
         assert "number 1" in engine.show("talk1")["text"]
+
+
+@pytest.fixture
+def talks_with_texts(tmp_path):
+    """A table of talks, a file of the text of each, and the build of both."""
+    texts = tmp_path / "talks"
+    texts.mkdir()
+    for number in range(8):
+        (texts / f"t{number}.md").write_text(f"---\nspeaker: Ann{number}\n---\n\nOtters {number}.")
+    (texts / "t5.md").unlink()
+    (texts / "t5.vtt").write_text("WEBVTT\n\n00:01.000 --> 00:02.000\nOtters 5.\n")
+    table = pd.DataFrame({"id": [f"t{n}" for n in range(8)], "title": list("abcdefgh")})
+    columns = qkv.Columns(texts=f"{texts}/{{id}}.*")
+    with qkv.build(tmp_path / "ws", items=table, columns=columns, encoder="corpus") as engine:
+        yield engine, table, texts, columns
+
+
+@pytest.mark.parametrize("command", ["sync", "update"])
+def test_an_item_without_its_text_this_time_keeps_it(talks_with_texts, command):
+    engine, table, texts, columns = talks_with_texts
+    before = {id_: engine.show(id_) for id_ in ("t1", "t2", "t5")}
+    (texts / "t1.md").unlink()
+    (texts / "t2.md").write_bytes(b"")
+    (texts / "t5.vtt").unlink()
+    (texts / "t3.md").write_text("Weirs now.")
+    if command == "sync":
+        done = engine.sync(table, columns)
+        assert numbers(done) == (0, 1, 0, 7)
+    else:
+        done = engine.add(table, columns, update=True)
+    assert any("3 items keep the text" in note and "'t1'" in note for note in done.notes)
+    assert not any("text: 3 cells emptied" in note for note in done.notes)
+    assert {id_: engine.show(id_) for id_ in before} == before
+    assert engine.show("t1")["speaker"] == "Ann1"
+    assert engine.show("t3")["text"] == "Weirs now."
+    assert engine.show("t3").get("speaker") is None

@@ -59,11 +59,12 @@ def addition(
     """
     texts = _align_columns(frame, columns, report, snapshot, rule)
     given = list(texts)
+    of_texts = _stored_of_texts(snapshot, given, report, rule)
     texts = texts.reindex(columns=snapshot.catalog.columns)
     row_of = snapshot.catalog.find_items(texts["id"])
     if rule.known_only:
         _refuse_new_ids(texts["id"], row_of, report.file)
-        _note_blanks(snapshot, texts[given], row_of, report)
+        _note_blanks(snapshot, texts[given], row_of, of_texts, report)
     texts["id"] = _align_ids(snapshot, texts["id"], row_of)
     cells, facts = _align_types(texts, snapshot, report, rule)
     ids, variants = one_row_each(texts["id"], cells, snapshot.facts.get("fold_ids", False), report)
@@ -71,7 +72,11 @@ def addition(
     positions = np.array([row_of.get(i, -1) for i in ids.texts], dtype=np.int64)
     read = pd.DataFrame({name: column.cells for name, column in cells.items()})
     new_rows = AlignedRows(ids.texts, read, variants, originals_of(cells), positions)
-    new_rows = new_rows.with_kept_cells(snapshot, rule, given)
+    is_without_text = None
+    if of_texts:
+        is_without_text = read[text_times.TEXT].isna().to_numpy() & (positions >= 0)
+        _note_kept_texts(snapshot, new_rows, is_without_text, columns, report)
+    new_rows = new_rows.with_kept_cells(snapshot, rule, given, of_texts, is_without_text)
     rows = new_rows.frame
     _empty_outdated_times(snapshot, rows, positions, given, rule, report)
     for name, fact in facts.items():
@@ -98,19 +103,60 @@ def _refuse_new_ids(ids: Sequence[str], row_of: Mapping[str, int], file: str) ->
         )
 
 
-def _note_blanks(
-    snapshot: Snapshot, texts: pd.DataFrame, row_of: Mapping[str, int], report: ReadReport
+def _stored_of_texts(
+    snapshot: Snapshot, given: Sequence[str], report: ReadReport, rule: ChangeRule
+) -> list[str]:
+    """Return the stored columns that files of texts gave, where the items without such a file keep
+    theirs: a file may be missing for one night.
+    """
+    here = snapshot.catalog.catalog_columns
+    if not rule.keeps_columns or text_times.TEXT not in {*report.of_texts} & {*given}:
+        return []
+    stored = [here.find(name).stored for name in report.of_texts if here.has(name)]
+    return [name for name in stored if name in given]
+
+
+def _note_kept_texts(
+    snapshot: Snapshot,
+    rows: AlignedRows,
+    is_without_text: np.ndarray,
+    columns: Columns,
+    report: ReadReport,
 ) -> None:
-    """Note the cells that are blank in the file, and for which an item loses a cell."""
+    """Note the items that keep a text because there is no file of it."""
+    without = np.flatnonzero(is_without_text)
+    before = snapshot.catalog.cells(rows.positions[without], [text_times.TEXT])
+    kept = [rows.ids[row] for row, (text,) in zip(without.tolist(), before, strict=True) if text]
+    if kept:
+        n = Count(len(kept))
+        listed = listed_names([repr(shorten(id_)) for id_ in kept], MAX_LISTED)
+        report.notes.append(
+            f"{quantity(len(kept), 'item')} {n:keeps|keep} the text that {n:it has|they have}: no "
+            f"file {columns.texts} with a text for {listed}"
+        )
+
+
+def _note_blanks(
+    snapshot: Snapshot,
+    texts: pd.DataFrame,
+    row_of: Mapping[str, int],
+    of_texts: Sequence[str],
+    report: ReadReport,
+) -> None:
+    """Note the cells that are blank in the file, and for which an item loses a cell. of_texts: the
+    columns that items without a text keep.
+    """
     columns = snapshot.catalog.catalog_columns
     names = [name for name in texts if name != "id"]
     positions = [row_of[id_] for id_ in texts["id"]]
     before = snapshot.catalog.cells(positions, names)
     for number, name in enumerate(names):
-        is_blank = texts[name].isna().tolist()
+        is_blank = texts[name].isna()
+        if name in of_texts:
+            is_blank &= texts[text_times.TEXT].notna()
         n_lost = sum(
             cells[number] is not None
-            for cells, blank in zip(before, is_blank, strict=True)
+            for cells, blank in zip(before, is_blank.tolist(), strict=True)
             if blank
         )
         report.note(

@@ -28,14 +28,22 @@ class AlignedRows:
     positions: np.ndarray
 
     def with_kept_cells(
-        self, snapshot: Snapshot, rule: ChangeRule, given: Collection[str]
+        self,
+        snapshot: Snapshot,
+        rule: ChangeRule,
+        given: Collection[str],
+        of_texts: Collection[str] = (),
+        is_without_text: np.ndarray | None = None,
     ) -> AlignedRows:
         """Return the rows with the cells that the items of the build keep. given: the stored
-        columns that the file has.
+        columns that the file has. of_texts: those of them that files of texts gave, which the items
+        of `is_without_text` (bool, n) keep.
         """
         names = [name for name in self.frame if name != "id"]
         known = np.flatnonzero(self.positions >= 0)
-        if not len(known) or not (rule.shown or (rule.keeps_columns and set(names) - set(given))):
+        keeps_columns = rule.keeps_columns and bool(set(names) - set(given))
+        keeps_texts = is_without_text is not None and is_without_text.any()
+        if not len(known) or not (rule.shown or keeps_columns or keeps_texts):
             return self
         positions = self.positions[known]
         before = pd.DataFrame(
@@ -45,6 +53,9 @@ class AlignedRows:
         if rule.keeps_columns:
             for name in set(names) - set(given):
                 is_kept[name][:] = True
+        if is_without_text is not None:
+            for name in of_texts:
+                is_kept[name] |= is_without_text[known]
         for number, row in enumerate(known.tolist()):
             shown = rule.shown.get(self.ids[row], {})
             for name, cell in shown.items():

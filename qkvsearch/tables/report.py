@@ -80,6 +80,8 @@ class ReadReport:
     types: dict[str, str] = field(default_factory=dict)
     # The ids of items whose file is there and cannot be read.
     unread_ids: list[str] = field(default_factory=list)
+    # The columns of a table that files beside it gave: texts, their times and what else they say.
+    of_texts: list[str] = field(default_factory=list)
 
     @classmethod
     def of_files(cls, files: Sequence[ReadReport], names: Sequence[Set[str]]) -> ReadReport:

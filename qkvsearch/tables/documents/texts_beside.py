@@ -56,6 +56,7 @@ def with_texts(table: Table, columns: Columns, report: ReadReport) -> Table:
     texts = as_text(added).set_axis(frame.index)
     reader.report(report)
     report.types[TEXT] = "text"
+    report.of_texts = list(texts)
     return table_of(pd.concat([frame, texts], axis=1))
 
 
