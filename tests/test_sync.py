@@ -8,7 +8,7 @@ import pytest
 
 import qkvsearch as qkv
 from qkvsearch.engine import Engine
-from qkvsearch.errors import QkvError
+from qkvsearch.errors import DataError, QkvError
 from tests.test_revision import assert_same_arrays, stored_arrays
 
 SQUASH = {"id": 40, "title": "squash rope", "made": 2040}
@@ -162,3 +162,24 @@ def test_an_item_without_its_text_this_time_keeps_it(talks_with_texts, command):
     assert engine.show("t1")["speaker"] == "Ann1"
     assert engine.show("t3")["text"] == "Weirs now."
     assert engine.show("t3").get("speaker") is None
+
+
+def test_a_file_keeps_its_id_whatever_is_beside_it(tmp_path):
+    talks = tmp_path / "talks"
+    talks.mkdir()
+    for name in ("a.md", "b.md", "b.txt", "c.md", "d.md", "e.md"):
+        (talks / name).write_text(f"A talk on otters\n\nof {name}.\n")
+    with qkv.build(tmp_path / "ws", items=talks, encoder="corpus") as engine:
+        (talks / "b.txt").unlink()
+        assert numbers(engine.sync(talks)) == (0, 0, 1, 5)
+        assert "b.md" in engine.show("b.md")["text"]
+        (talks / "b.md").write_bytes(b"")
+        assert numbers(engine.sync(talks)) == (0, 0, 0, 4)
+
+        (talks / "a.txt").write_text("Another text.")
+        for change in (engine.sync, engine.add):
+            with pytest.raises(DataError, match=r"a\.md, a\.txt .*'a'.*rename"):
+                change(talks)
+        assert len(engine.items) == 5
+        (talks / "a.txt").rename(talks / "f.txt")
+        assert numbers(engine.sync(talks)) == (1, 0, 0, 4)

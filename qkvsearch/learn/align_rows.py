@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 
 import numpy as np
 import pandas as pd
@@ -251,6 +252,8 @@ def _align_columns(
             "`id_column` here, or build again from all files"
         )
     id_column = require_column("id", columns.id or _among(names, usual["id"]), names, report.file)
+    if id_column == "id" and report.possible_ids:
+        frame = _with_known_ids(frame, snapshot, report)
     # Another column of the build is not the one of titles, though it may be called `title`.
     untaken = [name for name in names if not here.has(name) or here.find(name).stored in OWN_NAMES]
     title = named or _among(names, usual["title"])
@@ -273,6 +276,31 @@ def _align_columns(
     if not searched:
         report.notes.append("no text is searched here: the build has no column of texts")
     return rows[[name for name in snapshot.catalog.columns if name in rows]]
+
+
+def _with_known_ids(frame: pd.DataFrame, snapshot: Snapshot, report: ReadReport) -> pd.DataFrame:
+    """Return documents with the ids that the build knows them by: the id of a file depends on the
+    files beside it. Raises `DataError` where two files may be the same item of the build.
+    """
+    possible = report.possible_ids
+    known = snapshot.catalog.find_items({*possible, *chain(*possible.values())})
+    files_of: dict[str, list[str]] = defaultdict(list)
+    for id_, others in possible.items():
+        former = [other for other in others if other in known and other not in possible]
+        if id_ not in known and former:
+            files_of[former[-1]].append(id_)
+    for former_id, files in files_of.items():
+        if len(files) > 1:
+            raise DataError(
+                f"{report.file}: {listed_names(files, MAX_LISTED)} may each be the item "
+                f"{former_id!r} of this workspace, and nothing is changed: rename all but that "
+                "one, or build again"
+            )
+    if not files_of:
+        return frame
+    known_as = {files[0]: former_id for former_id, files in files_of.items()}
+    report.unread_ids = [known_as.get(id_, id_) for id_ in report.unread_ids]
+    return frame.assign(id=frame["id"].replace(known_as))
 
 
 def _column_of_years(snapshot: Snapshot, rule: ChangeRule) -> str | None:

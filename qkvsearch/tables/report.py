@@ -80,6 +80,8 @@ class ReadReport:
     types: dict[str, str] = field(default_factory=dict)
     # The ids of items whose file is there and cannot be read.
     unread_ids: list[str] = field(default_factory=list)
+    # By the id of each item that is a file: the ids that it may have, by the files beside it.
+    possible_ids: dict[str, tuple[str, ...]] = field(default_factory=dict)
     # The columns of a table that files beside it gave: texts, their times and what else they say.
     of_texts: list[str] = field(default_factory=list)
 
@@ -93,6 +95,7 @@ class ReadReport:
             report.warnings += file.warnings
             report.types |= file.types
             report.unread_ids += file.unread_ids
+            report.possible_ids |= file.possible_ids
             for reason, row in file.first_rows.items():
                 report.first_rows.setdefault(reason, row + number * FILE_ROWS)
             for reason, rows in file.sample_rows.items():

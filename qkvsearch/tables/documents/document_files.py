@@ -50,14 +50,26 @@ class DocumentFiles:
         """Return the id of each file: its name without its suffix, with it where two would be the
         same, and with its folder where they still are.
         """
-        names = [_text(path.name) for path in self.paths]
-        stems = [stem(path) for path in self.paths]
-        folder = os.path.commonpath([path.parent.absolute() for path in self.paths])
-        whole = [_text(path.absolute().relative_to(folder).as_posix()) for path in self.paths]
-        n_stems, n_names = Counter(stems), Counter(names)
+        possible = self.possible_ids()
+        n_stems = Counter(stem for stem, _, _ in possible)
+        n_names = Counter(name for _, name, _ in possible)
         return [
             stem if n_stems[stem] == 1 else name if n_names[name] == 1 else path
-            for stem, name, path in zip(stems, names, whole, strict=True)
+            for stem, name, path in possible
+        ]
+
+    def possible_ids(self) -> list[tuple[str, str, str]]:
+        """Return the ids that each file may have, by the files beside it: its name without its
+        suffix, its name, and its path from the folder of all.
+        """
+        folder = os.path.commonpath([path.parent.absolute() for path in self.paths])
+        return [
+            (
+                stem(path),
+                _text(path.name),
+                _text(path.absolute().relative_to(folder).as_posix()),
+            )
+            for path in self.paths
         ]
 
 

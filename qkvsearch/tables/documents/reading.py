@@ -128,6 +128,7 @@ def add_documents(
     limit.check(encoder.n_rows + len(files.paths), files.label)
     require_libraries(files.paths)
     report = ReadReport(files.label, read=len(files.paths), unit="file", types={TEXT: "text"})
+    report.possible_ids = dict(zip(files.ids(), files.possible_ids(), strict=True))
     reader = Reader(encoding)
     for numbers, rows in batched(_rows(files, reader, report)):
         if rows:
