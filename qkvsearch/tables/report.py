@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from qkvsearch.errors import Count, DataError, quantity
+from qkvsearch.tables.columns import about_documents
 from qkvsearch.tables.columns.facts import MAX_EXAMPLES, ColumnFacts
 
 # The rows of the second of several files are numbered from this number on, and so forth.
@@ -176,7 +177,10 @@ class ReadReport:
     def require_rows(self) -> None:
         """Raise `DataError` where no row was read."""
         if not self.read:
-            raise DataError(f"{self.file}: there are no rows in it, or only a header")
+            raise DataError(
+                f"{self.file}: there are no rows in it, or only a header"
+                f"{about_documents(self.file)}"
+            )
 
     def require_roles(self, columns: Sequence[ColumnFacts]) -> None:
         """Raise `DataError` where one of several files lacks a column that has a role."""

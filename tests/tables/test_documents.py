@@ -177,6 +177,16 @@ def test_texts_that_are_tables_stay_tables(tmp_path):
     assert list(rows(path / "a.txt")[0].title) == ["red"]
 
 
+@pytest.mark.parametrize("text", ["One line, on kilns.", "Kilns\n\nThe kiln burns peat.\n"])
+def test_a_text_that_is_named_itself_is_told_how_to_be_a_document(talks, tmp_path, text):
+    engine = qkv.build(tmp_path / "w", items=talks, encoder="corpus")
+    path = folder(tmp_path / "more", {"note.txt": text}) / "note.txt"
+    for change in (engine.add, engine.sync):
+        with pytest.raises(DataError, match=r"note\.txt: .*\*\.txt"):
+            change(path)
+    assert engine.add(path.parent / "*.txt").added == 1
+
+
 @pytest.mark.parametrize(
     ("name", "library", "extra"),
     [

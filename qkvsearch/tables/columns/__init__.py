@@ -175,11 +175,27 @@ def require_column(
     """Return the column that plays `role`. Raises `DataError` that lists the columns."""
     column = find_column(role, requested, names, file)
     if column is None:
+        is_text = role == "id" and len(names) == 1
         raise DataError(
             f"{file}: cannot tell which column is the {role}; name it with `{role}_column` "
-            f"{_listing(listed or names)}"
+            f"{_listing(listed or names)}{about_documents(file) if is_text else ''}"
         )
     return column
+
+
+def about_documents(file: str) -> str:
+    """Return what an error about a table says of a text file, which may have been meant as a
+    document; "" for other files.
+
+    >>> about_documents("items.csv")
+    ''
+    """
+    if not file.lower().endswith((".txt", ".txt.gz")):
+        return ""
+    return (
+        ". A .txt file that is named itself is read as a table: to read it as a document, name its "
+        "folder, or a pattern in quotes such as 'notes/*.txt'"
+    )
 
 
 def check_column(requested: str, names: Sequence[str], file: str, option: str) -> str:
