@@ -27,7 +27,8 @@ from qkvsearch.tables.date_spans import (
 )
 
 # For each role, its words. A role that ends in "_it" stands behind the number, "_before" in front
-# of it. "century_short" follows an ordinal or a Roman numeral alone: "10 sec." is no century.
+# of it. "life" are births, deaths and rights: b. 1890, ©1903. "century_short" follows an ordinal or
+# a Roman numeral alone: "10 sec." is no century.
 WORDS: dict[str, list[str]] = json.loads(
     Path(__file__).with_name("date_words.json").read_text(encoding="utf-8")
 )
@@ -56,7 +57,7 @@ PARTS_OF_DECADE = {
 }
 # Marks that make a number a date. About 1500 may also be an amount, unlike the sure ones.
 SURE = frozenset(("century", "decade", "bce", "ce", "bce_before", "ce_before", "stored"))
-TELLING = SURE | {"circa", "circa_it", "before", "after", "before_it", "after_it", "doubt"}
+TELLING = SURE | {"circa", "circa_it", "before", "after", "before_it", "after_it", "doubt", "life"}
 
 
 class Reading(NamedTuple):
@@ -332,7 +333,7 @@ class _Cell:
             self.waiting.era, self.waiting.is_led = role.removesuffix("_before"), True
         elif role == "to":
             self.waiting.is_joined = bool(self.terms)
-        elif role in ("or", "quiet", "made"):
+        elif role in ("or", "quiet", "life", "made"):
             self.waiting.is_slashed = word == "/"
         elif not self.terms:
             return False
