@@ -73,6 +73,16 @@ def test_a_hit_has_the_passage_that_answers_and_its_time(talks, number, fact):
     assert hit.passage["link"] == link
 
 
+@pytest.mark.parametrize("name", ["Video URL", "Link"])
+def test_addresses_in_another_column_than_url_are_linked_to(tmp_path, name):
+    items = ITEMS.rename(columns={"url": name})
+    items.loc[3, name] = "see the library"
+    with qkv.build(tmp_path / "w", items=items, encoder="corpus") as engine:
+        linked = engine.search(f"who sold the ferry of {PLACES[7]}")[0].passage
+        assert linked["link"].startswith("https://www.youtube.com/watch?v=7&t=")
+        assert "link" not in engine.search(f"who sold the orchestra of {PLACES[3]}")[0].passage
+
+
 def test_passages_are_listed_best_first_and_only_on_request(talks):
     query = "who sold the ferry of Asker"
     hit = talks.search(query, passages=3)[0]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
@@ -17,8 +17,11 @@ from qkvsearch.tables.catalog_columns import StoredColumn
 from qkvsearch.tables.columns import text_times
 from qkvsearch.tables.columns.text_times import Times
 
-# The column with the address of an item.
+# The column with the address of an item. Without it, the first of the others that there is, for the
+# cells in it that are addresses; their names are without spaces, `_` and `-`.
 URL = "url"
+LINKS = ("videourl", "videolink", "webpageurl", "pageurl", "permalink", "link")
+ADDRESS = re.compile(r"\s*https?://\S+\s*", re.IGNORECASE)
 YOUTUBE = ("youtube.com", "youtu.be", "youtube-nocookie.com")
 # Players of YouTube that take no time, or take it as another parameter.
 EMBEDDED = re.compile(r"/(?:embed|shorts|v)/([\w-]+)/?")
@@ -64,7 +67,7 @@ class _PassageReader:
         columns = texts.catalog.catalog_columns
         self._columns = [columns.stored_as(stored) for stored in texts.columns]
         self._times = next((c for c in columns if c.role == text_times.ROLE), None)
-        self._url = next((c for c in columns if c.name.casefold() == URL), None)
+        self._url = _column_of_addresses(columns)
 
     def passages(self, item: int, chosen: Sequence[int]) -> list[dict[str, Any]]:
         """Return these passages of an item. chosen: units."""
@@ -72,6 +75,8 @@ class _PassageReader:
         row = self.texts.catalog.row(item)
         times = None if self._times is None else Times.of(row[self._times.stored])
         url = None if self._url is None else row[self._url.stored]
+        if self._url is not None and self._url.name.casefold() != URL:
+            url = url if ADDRESS.fullmatch(str(url)) else None
         return [self._passage(unit, fields, times, url) for unit in chosen]
 
     def _passage(
@@ -92,6 +97,12 @@ class _PassageReader:
     def _is_timed(self, column: StoredColumn) -> bool:
         """Return whether the times are those of this column."""
         return column.name.casefold() == text_times.TEXT
+
+
+def _column_of_addresses(columns: Iterable[StoredColumn]) -> StoredColumn | None:
+    """Return the column with the addresses of items, or None."""
+    found = {re.sub(r"[\s_-]", "", column.name.casefold()): column for column in columns}
+    return next((found[name] for name in (URL, *LINKS) if name in found), None)
 
 
 def link_to(url: str, seconds: float) -> str:
