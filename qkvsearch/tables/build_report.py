@@ -71,7 +71,7 @@ class FileReport:
         return cls(
             report.file,
             of_log=_is_of_log(report),
-            unit=getattr(report, "unit", "row"),
+            unit=report.unit,
             read=report.read,
             kept=report.kept,
             combined=report.merged,
