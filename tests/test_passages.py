@@ -236,3 +236,16 @@ def test_a_transformer_reads_every_passage(tmp_path, tiny_bert, assert_adds_up):
     engine.compact()
     found = engine.search("who sold the ferry of Carrow")
     assert [(hit.id, hit.score, hit.passage) for hit in found] == before
+
+
+def test_a_text_that_loses_its_html_loses_its_times(tmp_path):
+    text = " ".join(f"<b>Word{i}</b> is said here." for i in range(400))
+    cues = [[text.index(f"<b>Word{i}<"), 10 * i, 10 * i + 9] for i in range(400)]
+    items = pd.DataFrame(
+        {"id": ["a"], "title": ["One talk"], "text": [text], "text_times": [json.dumps(cues)]}
+    )
+    with qkv.build(tmp_path / "ws", items=items, encoder="corpus") as engine:
+        (hit,) = engine.search("word350")
+        assert "Word350" in hit.passage["text"]
+        assert "start" not in hit.passage
+        assert any("1 cell emptied" in note for note in engine.snapshot.facts["rows"])

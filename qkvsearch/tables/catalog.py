@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pandas as pd
 
-from qkvsearch.errors import DataError, listed_names, quantity, suggest
+from qkvsearch.errors import Count, DataError, listed_names, quantity, suggest
 from qkvsearch.tables.catalog_columns import OWN_NAMES, TRUTH_VALUES
 from qkvsearch.tables.column_types import NAMES, text_read, type_named
 from qkvsearch.tables.columns import Columns, check_column, text_times
@@ -22,7 +22,7 @@ from qkvsearch.tables.columns.choice import (
 from qkvsearch.tables.columns.facts import LIST_SEPARATOR, ColumnFacts, examples_of
 from qkvsearch.tables.columns.inference import TypedColumn, typed
 from qkvsearch.tables.columns.searched import why_unsearched
-from qkvsearch.tables.columns.text_times import are_times
+from qkvsearch.tables.columns.text_times import TEXT, are_times
 from qkvsearch.tables.date_spans import UNCERTAIN, sort_key
 from qkvsearch.tables.ids import (
     UNUSABLE_REASON,
@@ -139,6 +139,8 @@ def catalog_from_frame(
     times = [name for name in items.frame if are_times(items.spelled[name], items.frame[name])]
     types |= dict.fromkeys(times, "text")
     cells = {name: _typed(items, name, types.get(name), report) for name in items.frame}
+    for name in times:
+        cells[name] = _without_moved_times(items, name, cells, report)
     _count_changes(cells, report)
     order, variants = one_row_each(items.ids, cells, columns.fold_ids, report)
     searched = items.searched
@@ -285,6 +287,26 @@ def _refuse_log(frame: pd.DataFrame, ids: pd.Series, id_column: str | None, file
             f"column {user} has users: it is a log, to be read as `interactions`; if it has items, "
             f"`ignore` {user}"
         )
+
+
+def _without_moved_times(
+    items: ItemTexts, name: str, cells: Mapping[str, TypedColumn], report: ReadReport
+) -> TypedColumn:
+    """Return a column of times without those of texts that are not stored as they were in the file,
+    such as without HTML: their places would be those of other words.
+    """
+    column = cells[name]
+    texts = [other for other, spelled in items.spelled.items() if spelled.casefold() == TEXT]
+    for text in texts:
+        is_moved = items.frame[text].notna() & (items.frame[text] != cells[text].cells)
+        is_moved &= column.cells.notna()
+        if n := Count(int(is_moved.sum())):
+            report.notes.append(
+                f"column {items.spelled[name]}: {n} {n:cell|cells} emptied, since HTML or spaces "
+                f"were taken out of the {n:text|texts}"
+            )
+            column = replace(column, cells=column.cells.mask(is_moved, None))
+    return column
 
 
 def _searched(
