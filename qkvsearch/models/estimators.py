@@ -103,7 +103,7 @@ class ItemNeighbours(NeighbourRegression, BaseEstimator):
     """How much each item of a history speaks for an item, among the item's nearest neighbours.
 
     For each item j, N(j) are the n_neighbours items whose columns of the confidences X (n_users,
-    n_items) have the highest cosine with that of j. With G = XᵀX, the weights b of the neighbours
+    n_items) have the highest cosine with that of j. With G = XᵀWX, the weights b of the neighbours
     solve
 
         (G_NN + λI + dropout·diag(G_NN)) b = G_Nj,    λ = reg · mean(c²),
@@ -112,14 +112,17 @@ class ItemNeighbours(NeighbourRegression, BaseEstimator):
     autoencoders for sparse data", equation 4) with weights for neighbours only, as fsSLIM has
     (Ning and Karypis 2011, "SLIM: Sparse linear methods for top-N recommender systems", section
     4.3), and with the penalty of Steck 2020, "Autoencoders that don't overfit towards the
-    identity", equation 6, which is that of leaving out items at random. Without an item of the
+    identity", equation 6, which is that of leaving out items at random. W is diagonal: a user with
+    n items counts n^-user_exponent, times what makes the mean over all interactions 1, since two
+    items of a long history tell less of each other than two of a short one (Park and others 2025,
+    "Why is normalization necessary for linear recommenders?", user normalization). Without an item of the
     history, the score changes by exactly that item's addend. Nothing is solved for a new user.
 
     Up to 8,192 items, co-occurrences are counted once for all pairs. With more, they are counted
     for each item, by a sample of its users where these have more than 4 million items in all.
     Users with more than 20,000 items are left out.
 
-    Parameters: n_neighbours; reg > 0 and dropout ≥ 0, chosen in
+    Parameters: n_neighbours; reg > 0, dropout ≥ 0 and user_exponent from 0 to 1, chosen in
     `benchmarks/defaults/neighbour_defaults.py`; n_threads, one per core by default;
     callback(done, total), called with the number of items. The result is the same to the last bit
     for any n_threads.

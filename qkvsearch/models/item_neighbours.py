@@ -114,8 +114,9 @@ class NeighbourRegression(CollaborativeModel):
 
     n_neighbours: int = 100
     _: KW_ONLY
-    reg: float = 20.0
+    reg: float = 40.0
     dropout: float = 1.0
+    user_exponent: float = 0.5
     n_threads: int | None = None
     callback: Callback | None = None
 
@@ -128,12 +129,15 @@ class NeighbourRegression(CollaborativeModel):
         check_positive("reg", self.reg)
         is_valid = is_finite(self.dropout) and self.dropout >= 0
         require(is_valid, "dropout", self.dropout, "a finite number, 0 or above")
+        is_valid = is_finite(self.user_exponent) and 0 <= self.user_exponent <= 1
+        require(is_valid, "user_exponent", self.user_exponent, "a number from 0 to 1")
         if self.n_threads is not None:
             check_whole("n_threads", self.n_threads)
-        observed = self._read_confidences(X)
+        observed = _without_unusual_users(self._read_confidences(X))
         squares = np.square(observed.data, dtype=np.float64)
         self.reg_ = self.reg * float(squares.mean())
-        self.weights_ = _by_history_item(self._solve(observed))
+        weighted = _weighted_by_user(observed, self.user_exponent)
+        self.weights_ = _by_history_item(self._solve(weighted))
         return self
 
     def scores(self, history: Any, confidences: Any = None) -> np.ndarray:
@@ -151,7 +155,6 @@ class NeighbourRegression(CollaborativeModel):
         from qkvsearch.models.neighbour_kernels import Regression, Solution
         from qkvsearch.models.pairs import by_user_and_by_item
 
-        observed = _without_unusual_users(observed)
         by_user, by_item = by_user_and_by_item(observed)
         by_user, by_item = by_user.with_each_confidence(), by_item.with_each_confidence()
         n_items = observed.shape[1]
@@ -257,6 +260,19 @@ def _without_unusual_users(observed: csr_matrix) -> csr_matrix:
     if is_usual.all() or not is_usual.any():
         return observed
     return observed[is_usual]
+
+
+def _weighted_by_user(observed: csr_matrix, exponent: float) -> csr_matrix:
+    """Return X whose rows are multiplied by √w, so that each user counts w in G = XᵀX.
+
+    w is n⁻ᵉ for a user with n items, in a scale in which the mean over all interactions is 1.
+    """
+    lengths = np.diff(observed.indptr)
+    weights = np.power(np.maximum(lengths, 1), -exponent, dtype=np.float64)
+    weights *= observed.nnz / (weights * lengths).sum()
+    weighted = observed.astype(np.float32)
+    weighted.data *= np.repeat(np.sqrt(weights), lengths).astype(np.float32)
+    return weighted
 
 
 def _by_history_item(solution: Solution) -> NeighbourWeights:

@@ -19,10 +19,13 @@ def log():
     return matrix
 
 
-def solved(X, k, reg, dropout):
+def solved(X, k, reg, dropout, user_exponent):
     """B by the docstring of `ItemNeighbours`, in NumPy."""
     X = X.toarray().astype(np.float64)
-    gram = X.T @ X
+    lengths = (X > 0).sum(axis=1)
+    counts = np.maximum(lengths, 1) ** -user_exponent
+    counts *= lengths.sum() / (counts * lengths).sum()
+    gram = X.T @ np.diag(counts) @ X
     penalty = reg * np.mean(X[X > 0] ** 2)
     weights = np.zeros_like(gram)
     for j in range(len(gram)):
@@ -37,11 +40,14 @@ def solved(X, k, reg, dropout):
 
 
 @pytest.mark.parametrize("max_dense", [0, 1 << 13])
-@pytest.mark.parametrize(("k", "reg", "dropout"), [(5, 20.0, 1.0), (39, 0.5, 0.0)])
-def test_weights_are_those_of_the_formula(log, monkeypatch, max_dense, k, reg, dropout):
+@pytest.mark.parametrize(
+    ("k", "reg", "dropout", "exponent"),
+    [(5, 20.0, 1.0, 0.5), (39, 0.5, 0.0, 0.0), (39, 0.5, 0.0, 1.0)],
+)
+def test_weights_are_those_of_the_formula(log, monkeypatch, max_dense, k, reg, dropout, exponent):
     monkeypatch.setattr(item_neighbours, "MAX_DENSE_ITEMS", max_dense)
-    model = ItemNeighbours(k, reg=reg, dropout=dropout).fit(log)
-    expected = solved(log, k, reg, dropout)
+    model = ItemNeighbours(k, reg=reg, dropout=dropout, user_exponent=exponent).fit(log)
+    expected = solved(log, k, reg, dropout, exponent)
     np.testing.assert_allclose(model.weights_.matrix().toarray(), expected, atol=2e-5)
     assert model.reg_ == pytest.approx(reg * np.mean(log.data.astype(float) ** 2))
 
@@ -51,7 +57,7 @@ def test_all_items_as_neighbours_are_ease(log):
     inverse = np.linalg.inv(gram + 30 * np.mean(log.data**2) * np.eye(40))
     expected = -inverse / np.diag(inverse)
     np.fill_diagonal(expected, 0)
-    model = ItemNeighbours(39, reg=30.0, dropout=0.0).fit(log)
+    model = ItemNeighbours(39, reg=30.0, dropout=0.0, user_exponent=0.0).fit(log)
     connected = gram > 0  # an item without a common user is no neighbour
     np.fill_diagonal(connected, False)
     assert connected.sum() > 0.95 * 40 * 39
@@ -91,6 +97,17 @@ def test_all_pairs_of_few_items_are_counted_however_many(log, monkeypatch):
     np.testing.assert_array_equal(ItemNeighbours(7).fit(log).weights_.values, exact.values)
 
 
+def test_a_long_history_tells_less_of_two_items_than_a_short_one():
+    # Items 0 and 1 meet in two short histories, items 0 and 2 in two long ones.
+    users = np.zeros((4, 12))
+    users[:2, :2] = users[2:, 0] = users[2:, 2:] = 1
+    model = ItemNeighbours(11, reg=1.0).fit(csr_matrix(users))
+    alike = ItemNeighbours(11, reg=1.0, user_exponent=0.0).fit(csr_matrix(users))
+    _, short, long = model.scores([0])[:3]
+    assert short > alike.scores([0])[1]
+    assert long < alike.scores([0])[2]
+
+
 def test_addends_are_what_a_removal_changes(log):
     weights = ItemNeighbours(10).fit(log).weights_
     history, confidences = np.array([3, 8, 21]), np.array([1.0, 0.25, 3.0])
@@ -114,6 +131,6 @@ def test_an_item_without_users_and_ids_of_interactions():
     assert empty.scores([0])[2] == 0
     with pytest.raises(DataError, match="no confidence"):
         ItemNeighbours().fit(csr_matrix([[1.0, -1.0]]))
-    for name, value in (("n_neighbours", 0), ("reg", 0), ("dropout", -1)):
+    for name, value in (("n_neighbours", 0), ("reg", 0), ("dropout", -1), ("user_exponent", 1.5)):
         with pytest.raises(DataError, match=name):
             ItemNeighbours(**{name: value}).fit(csr_matrix([[1, 1]]))
