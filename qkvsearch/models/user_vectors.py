@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
@@ -73,6 +73,22 @@ class StoredFields:
         return cls(**arrays, **numbers)
 
 
+class Removals(NamedTuple):
+    """What a user's embedding loses without some items S of a history, without another solve.
+
+    By the matrix inversion lemma it is Σⱼ wⱼ · cⱼA⁻¹yⱼ over j in S, with (I − L_SS) w = 1 − Y_S u
+    and L = Y(cA⁻¹Y)ᵀ, so that items that say the same count more when they go together. The ridge
+    is taken to stay as it is; it depends on the number of items, so this is a close estimate.
+    """
+
+    # What each item adds to the embedding, cⱼA⁻¹yⱼ, (h, d).
+    vectors: np.ndarray
+    # L, (h, h): how much of the prediction for each item comes from each item.
+    leverages: np.ndarray
+    # 1 − yⱼ·u, (h,): how far the prediction for each item is from 1.
+    misses: np.ndarray
+
+
 @dataclass(frozen=True)
 class ImplicitFactors(StoredFields):
     """The item side of a fitted `ImplicitALS`, which solves for the vector of any user.
@@ -110,6 +126,13 @@ class ImplicitFactors(StoredFields):
         with one_blas_thread():
             matrix, weighted = self._equations(positions, confidences)
             return solve_positive(matrix, weighted.T).T
+
+    def removals(self, positions: np.ndarray, confidences: np.ndarray) -> Removals:
+        """Return what the embedding loses without items of a history; see `Removals`."""
+        vectors = self.history_vectors(positions, confidences)
+        history = rows(self.item_embeddings, positions)
+        misses = 1 - history @ vectors.sum(axis=0)
+        return Removals(vectors, history @ vectors.T, misses)
 
     def score_history(self, positions: np.ndarray, confidences: np.ndarray) -> HistoryScores | None:
         """Score all items by the embedding of a user with this history; see `FittedHead`."""
