@@ -2,12 +2,7 @@
 
 from itertools import combinations
 
-import numpy as np
-import pandas as pd
 import pytest
-
-import qkvsearch
-from qkvsearch.rank.removed_items import preference_losses
 
 # What a recommendation may be asked with beside it.
 OPTIONS = {

@@ -13,8 +13,8 @@ from qkvsearch._utils.caching import cached_property
 from qkvsearch._utils.query_lock import pause
 from qkvsearch.models.recommend_heads import HEADS
 from qkvsearch.models.user_history import History
-from qkvsearch.rank.ranking import Ranking
 from qkvsearch.rank.questions import NEXT_ITEM
+from qkvsearch.rank.ranking import Ranking
 from qkvsearch.rank.reasons import KINDS, SIMILAR_TO, KindsOfItems, Reason
 from qkvsearch.rank.recommender import TEXT
 from qkvsearch.scores.components import OTHERS, Components, ScoreComponent
@@ -41,9 +41,26 @@ LINES = {
     "similar": f"{SIMILAR_TO} {{title}}",
 }
 LIKED = "liked"
+
+
+def entry_line(entry: Mapping[str, Any]) -> str:
+    """Return the line of an item of the history, by its entry in `because`."""
+    return LINES[entry["how"]].format(title=entry["title"], did=entry.get("did", LIKED))
+
+
 # What people did, by the events of a log that say so. Other logs are of what people like.
 DONE = {
-    "bought": ("purchase", "purchased", "buy", "bought", "order", "ordered", "sale", "购买", "購買"),
+    "bought": (
+        "purchase",
+        "purchased",
+        "buy",
+        "bought",
+        "order",
+        "ordered",
+        "sale",
+        "购买",
+        "購買",
+    ),
     "watched": ("watch", "watched", "观看", "觀看"),
     "played": ("play", "played", "播放"),
     "read": ("read",),
@@ -212,7 +229,6 @@ class HistoryReasons:
         which = np.zeros(len(self.positions), dtype=bool)
         which[number_of[is_item]] = True
         (kinds,) = item_kinds(self.catalog, [position])
-
 
         def line(title: str, value: float) -> str:
             return self.speaker.line(title, self.speaker.how(position, parts, value))

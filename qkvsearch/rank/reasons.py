@@ -341,8 +341,8 @@ class KindsOfItems:
         rest.
 
         values: what each item adds, float64 (n_items,). which: the items that count, bool
-        (n_items,). first: kinds that count twice, those of the recommended item. say: from the title of
-        an item and what it adds to the text of its line.
+        (n_items,). first: kinds that count twice, those of the recommended item. say: from the
+        title of an item and what it adds to the text of its line.
         """
         values = np.where(which, values, 0.0)
         if n_for_share(-np.sort(-np.abs(values))) <= MAX_LINES:

@@ -12,6 +12,8 @@ import numpy as np
 from qkvsearch._utils.caching import cached_property
 from qkvsearch._utils.query_lock import query_lock
 from qkvsearch._utils.threads import one_blas_thread
+from qkvsearch.attention.masks import exclusion_mask
+from qkvsearch.models.user_history import History
 from qkvsearch.rank.candidates import (
     candidates,
     groups_of,
@@ -20,8 +22,6 @@ from qkvsearch.rank.candidates import (
     with_where_note,
 )
 from qkvsearch.rank.diversity import diverse, pool_size
-from qkvsearch.attention.masks import exclusion_mask
-from qkvsearch.models.user_history import History
 from qkvsearch.rank.history_reasons import (
     HistoryReasons,
     Speaker,
