@@ -34,8 +34,8 @@ MAX_ASKED = 3
 class SmallestSets:
     """The smallest sets of one answer, found when asked for.
 
-    Neighbours are additive, and a set for the first hit alone (k = 1) is then the smallest there
-    is. With embeddings, or where several others have to pass the hit, sets of the same size may be
+    Neighbours are additive, and a set for the first hit alone (k = 1) is then the smallest that
+    lets any of the rivals pass. With embeddings, or where several others have to pass the hit, sets of the same size may be
     proposed that do not hold, and a smaller one may be missed. A set is always minimal: the hit is
     there again if any one of its items stays.
     """
