@@ -156,7 +156,7 @@ def test_weights_and_records_count_as_in_another_question(tmp_path):
 
 def test_a_level_that_is_none_is_refused(movies):
     for ask in (movies.recommend, lambda **options: movies.search("war", **options)):
-        with pytest.raises(QkvError, match="`explain`.*smalest"):
+        with pytest.raises(QkvError, match=r"`explain`.*smalest"):
             ask(**{"user": "u001", "explain": "smalest"})
         with pytest.raises(QkvError, match="`explain`"):
             ask(**{"user": "u001", "explain": 1})

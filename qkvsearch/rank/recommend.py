@@ -36,7 +36,7 @@ from qkvsearch.rank.ranking import Ranking, rank
 from qkvsearch.rank.recommender import POPULAR, read_history
 from qkvsearch.rank.removed_items import Losses, preference_losses, tried_losses
 from qkvsearch.rank.smallest import N_RIVALS, SmallestSets
-from qkvsearch.scores.approximate import ALL_ITEMS, Filter
+from qkvsearch.scores.approximate import Filter
 from qkvsearch.scores.fusion import Scores
 from qkvsearch.scores.topk import best_of_groups
 
@@ -122,12 +122,10 @@ class _Asked:
         mask = self.mask
         if len(without):
             mask = mask & exclusion_mask(len(mask), without)
-        # Diverse hits are chosen from more than are asked for.
-        n_pool = pool_size(question.n_ranked, question.diversity)
         pool = rank(
-            self.head(without, Filter(mask, n_pool, self.groups)),
+            self.head(without, mask) if len(without) else self.whole_head,
             build.catalog.names,
-            k=n_pool,
+            k=self.n_pool,
             temperature=question.temperature,
             mask=mask,
             groups=self.groups,
@@ -135,14 +133,27 @@ class _Asked:
         pool = with_where_note(pool, question.where, mask)
         return diverse(pool, build.models, question.diversity, question.n_ranked)
 
-    def head(self, without: Sequence[int] = (), allowed: Filter = ALL_ITEMS) -> Scores | None:
-        """Return the scores of all items, without the items in these rows in the history."""
+    @property
+    def n_pool(self) -> int:
+        """How many items to rank: diverse hits are chosen from more than are asked for."""
+        return pool_size(self.question.n_ranked, self.question.diversity)
+
+    @cached_property
+    def whole_head(self) -> Scores | None:
+        """The scores of all items, by the whole history."""
+        return self.head((), self.mask)
+
+    def head(self, without: Sequence[int], mask: np.ndarray) -> Scores | None:
+        """Return the scores of all items, without the items in these rows in the history.
+
+        mask: the candidates.
+        """
         question = self.question
         return self.build.recommender.head(
             weighed(self.history.without(without), question),
             POPULAR if self.is_nobody else question.model,
             question.damping,
-            allowed,
+            Filter(mask, self.n_pool, self.groups),
             question.heads,
         )
 
@@ -157,7 +168,7 @@ class _Asked:
 
     @cached_property
     def _smallest_sets(self) -> SmallestSets:
-        head = self.head()
+        head = self.whole_head
         scores = np.zeros(len(self.mask)) if head is None else head.scores
         allowed = self.mask if head is None else head.allowed(self.mask)
         k = self.question.n_ranked
@@ -182,12 +193,11 @@ class _Asked:
             return preference_losses(preferences, multipliers, liked, items)
 
         def scores_without(row: int) -> np.ndarray | None:
-            head = self.head([row])
+            head = self.head([row], self.mask)
             return None if head is None else head.scores
 
-        head = self.head()
-        assert head is not None
-        return [tried_losses(scores_without, head.scores, liked, items)]
+        assert self.whole_head is not None
+        return [tried_losses(scores_without, self.whole_head.scores, liked, items)]
 
 
 def recommend_all(

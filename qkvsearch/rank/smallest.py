@@ -35,9 +35,9 @@ class SmallestSets:
     """The smallest sets of one answer, found when asked for.
 
     Neighbours are additive, and a set for the first hit alone (k = 1) is then the smallest that
-    lets any of the rivals pass. With embeddings, or where several others have to pass the hit, sets of the same size may be
-    proposed that do not hold, and a smaller one may be missed. A set is always minimal: the hit is
-    there again if any one of its items stays.
+    lets any of the rivals pass. With embeddings, or where several others have to pass the hit, a
+    smaller set may be missed. A set is always minimal: the hit is there again if any one of its
+    items stays.
     """
 
     def __init__(
