@@ -215,3 +215,26 @@ def test_the_words_are_of_the_hits_that_are_asked_for(videos):
 def test_a_query_of_no_words_has_none_to_leave_out(videos):
     (hit,) = videos.search("", k=1, explain="smallest")
     assert hit.smallest == {"words": []}
+
+
+# --- where it is asked ---
+
+
+def test_the_command_line_has_the_sets_of_python_and_says_them(
+    qkv, movies, movies_path, videos_path
+):
+    asked = ["recommend", "--user", "u021", "-k", 2, "--explain", "smallest"]
+    rows = qkv("-w", movies_path, *asked, "--format", "json").json()
+    hits = movies.recommend(user="u021", k=2, explain="smallest")
+    assert [row["smallest"] for row in rows] == [hit.smallest for hit in hits]
+    told = " ".join(qkv("-w", movies_path, *asked).stdout.split())
+    for row in rows:
+        titles = {reason["id"]: reason["title"] for reason in row["because"]}
+        *others, last = [titles[item] for item in row["smallest"]["items"]]
+        named = f"{', '.join(others)} and {last}" if others else last
+        assert f"without {named} this would not be here" in told
+    line = qkv("-w", videos_path, "search", "bread", "--explain", "smallest", "-k", 1)
+    assert "without bread this would not be here" in line.stdout
+    refused = qkv("-w", movies_path, "similar", "Heat", "--explain", "smallest")
+    assert "smallest" in refused.stderr  # of `similar` it is another item
+    assert refused.code == 1
