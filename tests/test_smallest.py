@@ -102,13 +102,15 @@ def test_what_an_embedding_loses_without_items_is_what_another_solve_says():
     keys = rng.normal(size=(40, 5))
     factors = ImplicitFactors(keys, keys.T @ keys, alpha0=0.3, reg=0.2, nu=0.0, n_items=40)
     history, confidences = np.arange(7), rng.uniform(0.5, 4, 7)
-    vectors, leverages, misses = factors.removals(history, confidences)
+    removals = factors.removals(history, confidences)
     for gone in ([2], [0, 5], [1, 3, 6]):
         kept = np.setdiff1d(history, gone)
-        weights = np.linalg.solve(np.eye(len(gone)) - leverages[np.ix_(gone, gone)], misses[gone])
-        lost = weights @ vectors[gone]
+        lost = removals.weights_of_sets(np.array([gone]))[0] @ removals.vectors[gone]
         without = factors.fold_in(kept, confidences[kept])
         assert factors.fold_in(history, confidences) - lost == pytest.approx(without, abs=1e-9)
+    assert removals.weights_of_each()[2] == pytest.approx(
+        removals.weights_of_sets(np.array([[2]]))[0, 0]
+    )
 
 
 def test_a_single_like_is_all_that_a_hit_rests_on(movies):
@@ -152,6 +154,22 @@ def test_weights_and_records_count_as_in_another_question(tmp_path):
         assert [hit.smallest for hit in rankings[0]] == [
             hit.smallest for hit in engine.recommend(user=1, k=2, explain="smallest")
         ]
+
+
+def test_what_people_did_is_said_where_the_only_event_says_it(tmp_path):
+    log = pd.DataFrame(
+        [(f"u{n}", n % 6, event) for n in range(18) for event in ("purchase", "refund")],
+        columns=["user", "item", "event"],
+    )
+    log.loc[len(log)] = ["u0", 5, "purchase"]
+    items = pd.DataFrame({"id": range(6), "title": [f"{n} lamp" for n in "abcdef"]})
+    columns = qkvsearch.Columns(event="event", event_weights={"purchase": 5, "refund": -2})
+    with qkvsearch.build(
+        tmp_path / "ws", items=items, interactions=log, columns=columns, encoder="corpus"
+    ) as engine:
+        ranking = engine.recommend(likes=[0], k=1, heads="collaborative", explain=True)
+        assert ranking[0].because[0]["did"] == "bought"
+        assert ranking.reasons(0)[0].text == "people who bought a lamp also bought this"
 
 
 def test_a_level_that_is_none_is_refused(movies):

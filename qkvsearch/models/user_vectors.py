@@ -83,10 +83,21 @@ class Removals(NamedTuple):
 
     # What each item adds to the embedding, cⱼA⁻¹yⱼ, (h, d).
     vectors: np.ndarray
-    # L, (h, h): how much of the prediction for each item comes from each item.
-    leverages: np.ndarray
+    # The embeddings of the items, yⱼ, (h, d).
+    history: np.ndarray
     # 1 − yⱼ·u, (h,): how far the prediction for each item is from 1.
     misses: np.ndarray
+
+    def weights_of_each(self) -> np.ndarray:
+        """Return w for each item alone, (h,)."""
+        leverages = np.einsum("hd,hd->h", self.history, self.vectors)
+        return np.asarray(self.misses / (1 - leverages))
+
+    def weights_of_sets(self, sets: np.ndarray) -> np.ndarray:
+        """Return w for sets of items, (t, size). sets: indices in the history, int (t, size)."""
+        leverages = self.history[sets] @ self.vectors[sets].swapaxes(1, 2)
+        kept = np.eye(sets.shape[1]) - leverages
+        return np.asarray(np.linalg.solve(kept, self.misses[sets][..., None])[..., 0])
 
 
 @dataclass(frozen=True)
@@ -132,7 +143,7 @@ class ImplicitFactors(StoredFields):
         vectors = self.history_vectors(positions, confidences)
         history = rows(self.item_embeddings, positions)
         misses = 1 - history @ vectors.sum(axis=0)
-        return Removals(vectors, history @ vectors.T, misses)
+        return Removals(vectors, history, misses)
 
     def score_history(self, positions: np.ndarray, confidences: np.ndarray) -> HistoryScores | None:
         """Score all items by the embedding of a user with this history; see `FittedHead`."""

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from qkvsearch._utils.query_lock import pause
 from qkvsearch.models.recommend_heads import COLLABORATIVE, HEADS
 from qkvsearch.models.user_history import History
 
 if TYPE_CHECKING:
     from qkvsearch.models.preferences import Preferences
+    from qkvsearch.models.user_vectors import Removals
 
 # Of a longer history only so many items are proposed where each of them is tried one by one.
 MAX_TRIED = 100
@@ -23,22 +25,20 @@ MAX_TRIED = 100
 class Losses(NamedTuple):
     """What the scores of n items lose without some of the h items of a history, by one head.
 
-    Without the items S they lose Σⱼ wⱼ · addends[j] over j in S, where (I − leverages_SS) w =
-    misses_S. Without leverages, w is 1.
+    Without the items S they lose Σⱼ wⱼ · addends[j] over j in S. By neighbours every w is 1; by
+    embeddings `Removals` has them.
     """
 
-    # (h, n): what each item of the history adds.
+    # What each item of the history adds, (h, n).
     addends: np.ndarray
-    # (h, h) and (h,), as `Removals` has them; None where an item of the history adds the same
-    # whatever the others are.
-    leverages: np.ndarray | None = None
-    misses: np.ndarray | None = None
+    # None where an item of the history adds the same whatever the others are.
+    removals: Removals | None = None
 
     def of_each(self) -> np.ndarray:
         """Return what the scores lose without each item of the history alone, (h, n)."""
-        if self.leverages is None or self.misses is None:
+        if self.removals is None:
             return self.addends
-        return self.addends * (self.misses / (1 - np.diag(self.leverages)))[:, None]
+        return self.addends * self.removals.weights_of_each()[:, None]
 
     def of_sets(self, sets: np.ndarray) -> np.ndarray:
         """Return what the scores lose without each of t sets, (t, n).
@@ -46,11 +46,10 @@ class Losses(NamedTuple):
         sets: indices in the history, int (t, size).
         """
         addends = self.addends[sets]
-        if self.leverages is None or self.misses is None:
+        if self.removals is None:
             return np.asarray(addends.sum(axis=1))
-        remaining = np.eye(sets.shape[1]) - self.leverages[sets[:, :, None], sets[:, None, :]]
-        weights = np.linalg.solve(remaining, self.misses[sets][..., None])
-        return np.asarray((weights.swapaxes(1, 2) @ addends)[:, 0])
+        weights = self.removals.weights_of_sets(sets)
+        return np.asarray((weights[:, None] @ addends)[:, 0])
 
 
 def preference_losses(
@@ -71,7 +70,7 @@ def preference_losses(
             removals = preferences.factors.removals(liked.positions, liked.confidences)
             keys = preferences.factors.item_embeddings[items].astype(np.float64)
             addends = factor * (removals.vectors @ keys.T)
-            losses.append(Losses(addends, removals.leverages, removals.misses))
+            losses.append(Losses(addends, removals))
     return losses
 
 
@@ -104,6 +103,7 @@ def tried_losses(
     addends = np.zeros((len(liked), len(items)))
     latest = np.argsort(-liked.times, kind="stable")[:MAX_TRIED]
     for index in latest.tolist():
+        pause()
         without = scores_without(int(liked.positions[index]))
         if without is not None:
             addends[index] = scores[items].astype(np.float64) - without[items]
