@@ -342,10 +342,10 @@ def _gone(row: dict[str, Any], ranking: Ranking) -> list[str]:
     if kind == "items":
         title_of = {entry["id"]: entry["title"] for entry in row.get("because", ())}
         names = [title_of.get(name, str(name)) for name in names]
-    is_of_nothing = not (row.get("because") or ranking.query.strip())
     if not names:
-        none = f"no {MAX_GONE} {kind} or fewer were found without which this would not be here"
-        return [] if is_of_nothing else [none]
+        has_some = bool(row.get("because") or ranking.query.strip())
+        none = f"no set of at most {MAX_GONE} {kind} was found without which this would not be here"
+        return [none] if has_some else []
     *others, last = names
     listed = f"{', '.join(others)} and {last}" if others else last
     return [f"without {listed} this would not be here"]
