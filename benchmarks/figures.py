@@ -79,6 +79,7 @@ CLAIMS = (
     Section("startup", "Starting"),
     Section("serve", "The server"),
     Section("what_if", "Recommending without an item"),
+    Section("smallest_changes", "What would have to be gone"),
     Section("map_neighbours", "The map"),
     Section("build_speed", "Building"),
     Section("one_machine", "How far one machine goes"),

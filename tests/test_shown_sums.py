@@ -3,13 +3,16 @@
 import csv
 import io
 import re
+import sys
 from decimal import Decimal
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.cells import cell_len
 
 from qkvsearch._utils.shown_sums import adding_up, signed
+from tests.terminal import Screen, on_a_terminal
 
 NUMBER = r"(?:[+-]|=-?)\d+\.\d+"
 # A line below a hit: its number, and what it says.
@@ -93,6 +96,25 @@ def test_reasons_below_a_hit_end_in_its_score_and_add_up_to_it(ask, name):
         assert len(found) <= k
         for score, lines in found:
             check_sum(score, lines)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+@pytest.mark.parametrize("name", ["search words", "search Chinese", "recommend damped"])
+def test_on_a_terminal_with_colours_they_add_up(surroundings, videos_path, movies_path, name):
+    kind, args = CALLS[name]
+    path = {"videos": videos_path, "movies": movies_path}[kind]
+    command = [sys.executable, "-m", "qkvsearch", "-w", str(path), *args, "--explain", "smallest"]
+    code, written = on_a_terminal(command, "stdout", "stderr", COLUMNS="80")
+    assert code == 0
+    assert "\x1b[" in written
+    lines = Screen.of(written).lines
+    assert max(map(cell_len, lines)) <= 80
+    found = blocks("\n".join(lines))
+    assert found
+    for score, numbers in found:
+        check_sum(score, numbers)
+    assert " ".join(" ".join(lines).split()).count("would not be here") == len(found)
 
 
 @pytest.mark.parametrize("name", CALLS)

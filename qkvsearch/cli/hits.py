@@ -25,7 +25,7 @@ from qkvsearch.cli.text_table import (
 )
 from qkvsearch.cli.wrapping import terminal_width, wrapped
 from qkvsearch.errors import quantity
-from qkvsearch.rank.questions import OPTIONS, Question, options_of
+from qkvsearch.rank.questions import OPTIONS, SMALLEST, Explain, Question, options_of
 from qkvsearch.terminal import printable
 
 if TYPE_CHECKING:
@@ -42,19 +42,24 @@ OPTION = "--explain"
 WEIGHTS = "qkvsearch.weights"
 # In plain words, or every component of a score.
 PLAIN, FULL = LEVELS = ("plain", "full")
+# Also what would have to be gone for the hit not to be there, at most so many.
+MAX_GONE = 10
+LEVELS_WITH_SMALLEST = (*LEVELS, SMALLEST)
 
 
 class ExplainedCommand(Command):
-    """A command whose `--explain` may have no value: only `full` and `plain` after it are one.
+    """A command whose `--explain` may have no value: only a level after it, such as `full`, is one.
 
     Click would take any next word as the value; in `search --explain jacket` that is the query.
     """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        return super().parse_args(ctx, with_value(args))
+        (option,) = [param for param in self.params if OPTION in param.opts]
+        assert isinstance(option.type, click.Choice)
+        return super().parse_args(ctx, with_value(args, option.type.choices))
 
 
-def with_value(args: list[str]) -> list[str]:
+def with_value(args: list[str], levels: Sequence[str] = LEVELS) -> list[str]:
     """Return the arguments with a value for each `--explain`. Options end at `--`.
 
     >>> with_value(["--explain", "full", "moon"]), with_value(["--explain", "moon", "full"])
@@ -62,15 +67,23 @@ def with_value(args: list[str]) -> list[str]:
     """
     end = args.index("--") if "--" in args else len(args)
     options = [
-        f"{OPTION}={PLAIN}" if word == OPTION and following not in LEVELS else word
+        f"{OPTION}={PLAIN}" if word == OPTION and following not in levels else word
         for word, following in pairwise([*args[:end], ""])
     ]
     return [*options, *args[end:]]
 
 
-def explain_option(text: str) -> Decorator:
-    """Return the option `--explain [full]` with this help text; its default is None."""
-    return click.option(OPTION, type=click.Choice(LEVELS), metavar="[full]", help=text)
+def explain_option(text: str, levels: Sequence[str] = LEVELS) -> Decorator:
+    """Return the option `--explain` with this help text; its default is None. levels: its values,
+    of which `plain` need not be written.
+    """
+    metavar = f"[{'|'.join(level for level in levels if level != PLAIN)}]"
+    return click.option(OPTION, type=click.Choice(levels), metavar=metavar, help=text)
+
+
+def engine_explain(level: str | None) -> Explain:
+    """Return the `explain` of a question for a level of the option."""
+    return "smallest" if level == SMALLEST else level is not None
 
 
 def question_option(
@@ -138,7 +151,9 @@ def write_ranking(ranking: Ranking, output: Output, explain: str | None = None) 
 
 def field_names(ranking: Ranking, explain: str | None) -> list[str]:
     """Return the names of the fields of `explained_rows`."""
-    reasons = ["reasons"] if "because" in ranking.names else ["parts", "reasons"]
+    reasons = ["reasons", "others"]
+    if "because" not in ranking.names:
+        reasons = ["parts", *reasons]
     return ranking.names if explain is None else [*ranking.names, *reasons]
 
 
@@ -210,7 +225,7 @@ def ranking_table(rows: list[dict[str, Any]], ranking: Ranking, full: bool = Fal
     if has_weights:
         candidates = quantity(ranking.n_candidates, "item")
         caption = f"weight = softmax(score / {ranking.temperature:.3g}) over {candidates}"
-    below = [(_notes(row), _reasons(row, full)) for row in rows]
+    below = [(_notes(row), _reasons(row, full), _gone(row, ranking)) for row in rows]
     return _with_lines(columns, cells, below, caption)
 
 
@@ -252,18 +267,21 @@ def _passage_text(passage: dict[str, Any], words: Sequence[str]) -> str:
 def _with_lines(
     columns: Sequence[tuple[str, str]],
     rows: Sequence[Sequence[Any]],
-    below: Sequence[tuple[list[str], list[tuple[str, str]]]],
+    below: Sequence[tuple[list[str], list[tuple[str, str]], list[str]]],
     caption: str,
 ) -> str:
-    """Return a table with lines below each row: notes, then values with their reasons."""
+    """Return a table with lines below each row: notes, then values with their reasons, then what
+    would have to be gone.
+    """
     is_list = is_too_narrow(columns, rows)
     widths = fitting_widths(columns, rows)
     lines = [] if is_list else heading_lines(columns, widths)
-    for row, (notes, reasons) in zip(rows, below, strict=True):
+    for row, (notes, reasons, gone) in zip(rows, below, strict=True):
         lines += lines_of_row(columns, row) if is_list else row_lines(columns, row, widths)
         lines += [_indented("", note) for note in notes]
         room_for_values = max((len(value) for value, _ in reasons), default=0)
         lines += [_indented(f"{value:<{room_for_values}} ", text) for value, text in reasons]
+        lines += [_indented("", text) for text in gone]
     return rendered([*lines, *captioned(caption)])
 
 
@@ -316,14 +334,28 @@ def _reasons(row: dict[str, Any], full: bool) -> list[tuple[str, str]]:
     return [*lines, (f"={row['score']:.{DECIMALS}f}", "")]
 
 
-def _item_text(entry: dict[str, Any]) -> str:
-    """Return the title of an item of the history, or the name of another contribution."""
-    from qkvsearch.rank.reasons import BECAUSE, TOGETHER_WITH
+def _gone(row: dict[str, Any], ranking: Ranking) -> list[str]:
+    """Return a line on what would have to be gone for a hit not to be here, if that was asked."""
+    if "smallest" not in row:
+        return []
+    ((kind, names),) = row["smallest"].items()
+    if kind == "items":
+        title_of = {entry["id"]: entry["title"] for entry in row.get("because", ())}
+        names = [title_of.get(name, str(name)) for name in names]
+    if not names:
+        has_some = bool(row.get("because") or ranking.query.strip())
+        none = f"no set of at most {MAX_GONE} {kind} was found without which this would not be here"
+        return [none] if has_some else []
+    *others, last = names
+    listed = f"{', '.join(others)} and {last}" if others else last
+    return [f"without {listed} this would not be here"]
 
-    if entry["id"] is None:
-        return f"by {entry['title']}"
-    link = BECAUSE if entry["by_removal"] else TOGETHER_WITH
-    return f"{link} {entry['title']}"
+
+def _item_text(entry: dict[str, Any]) -> str:
+    """Return the line of an item of the history, or the name of another contribution."""
+    from qkvsearch.rank.history_reasons import entry_line
+
+    return f"by {entry['title']}" if entry["id"] is None else entry_line(entry)
 
 
 def _component_text(entry: dict[str, Any]) -> str:

@@ -20,7 +20,9 @@ from qkvsearch.cli.context import (
 )
 from qkvsearch.cli.hits import (
     FULL,
+    LEVELS_WITH_SMALLEST,
     ExplainedCommand,
+    engine_explain,
     explain_option,
     explained_rows,
     field_names,
@@ -63,7 +65,11 @@ Answer = tuple[str, list[dict[str, Any]], "Ranking"]
 @command(cls=ExplainedCommand)
 @click.argument("query", nargs=-1)
 @ranking_options
-@explain_option("Show what each score is made of, by words; full: every part of the first hit.")
+@explain_option(
+    "Show what each score is made of, by words; full: every part of the first hit; smallest: also "
+    "without which words of the query the hit would not be here.",
+    LEVELS_WITH_SMALLEST,
+)
 @question_option(
     "user", metavar="ID", help="An existing user, whose preferences count as one more head."
 )
@@ -114,8 +120,7 @@ def search(
         raise click.UsageError("--envelope writes JSON: add --format json or jsonl")
     engine = run.open()
     # A table marks matching words; the other formats have them only with the reasons.
-    explains = explain is not None or output.format == "table"
-    options["explain"] = explains
+    options["explain"] = engine_explain(explain) or output.format == "table"
     answers = []
     for id_, text in _texts(query, queries).items():
         ranking = engine.search(text, **options)
@@ -193,7 +198,11 @@ def _rated(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> dic
 @question_option("likes", "--like", metavar="ITEM")
 @question_option("ratings", "--rate", metavar="ITEM=RATING", callback=_rated)
 @ranking_options
-@explain_option("Show which items of the history each score comes from; full: all of them.")
+@explain_option(
+    "Show which items of the history each score comes from; full: all of them; smallest: also "
+    "without which items the hit would not be here.",
+    LEVELS_WITH_SMALLEST,
+)
 @question_option("without", metavar="ITEM")
 @question_option("exclude", metavar="ITEM")
 @click.option(
@@ -223,6 +232,7 @@ def recommend(all_users: bool, only: Path | None, output: Output, **options: Any
     \b
     Examples:
       qkvsearch -w sample:movies recommend --user u001 --explain
+      qkvsearch -w films recommend --user 42 -k 1 --explain smallest
       qkvsearch -w films recommend --like "Heat" --like "Fargo" --diversity 0.3
       qkvsearch -w films recommend --rate "Heat=5" --rate "Casino=1" -k 5
       qkvsearch -w sample:movies recommend --user u001 --without "The Goonies"
@@ -244,7 +254,7 @@ def recommend(all_users: bool, only: Path | None, output: Output, **options: Any
         _recommend_all(run, engine, output, only=ids, **options)
         return
     explain = options.pop("explain")
-    ranking = engine.recommend(only=ids, explain=explain is not None, **options)
+    ranking = engine.recommend(only=ids, explain=engine_explain(explain), **options)
     nothing = "No recommendations: this user likes nothing yet, or no item is left."
     run.notes([*no_hits_notes(ranking, options, nothing), *ranking.notes])
     write_ranking(ranking, output, explain)

@@ -28,6 +28,7 @@ from qkvsearch.errors import DamagedError, DataError, QkvError, quantity
 from qkvsearch.rank.loaded_build import LoadedBuild
 from qkvsearch.rank.options import head_names, id_list
 from qkvsearch.rank.questions import (
+    Explain,
     RecommendQuestion,
     SearchQuestion,
     SimilarQuestion,
@@ -285,7 +286,7 @@ class Engine:
         facets: str | Iterable[str] = (),
         snippet: bool = False,
         passages: int = 0,
-        explain: bool = False,
+        explain: Explain = False,
         anyway: bool = False,
     ) -> Ranking:
         """Rank items for a text query.
@@ -310,7 +311,9 @@ class Engine:
         snippet: add to each hit the passage of its longest text that answers best.
         passages: add to each hit of a long text its best passages, so many. Such a hit has the best
             one as `passage` anyway.
-        explain: add to each hit `matches`, the words of each column that the lexical head matches.
+        explain: add to each hit `matches`, the words of each column that the lexical head matches;
+            with "smallest" also `smallest`, the fewest words of the query without which it would
+            not be among the hits.
         anyway: also rank items for a query that the catalog does not answer, which otherwise has
             no hits.
 
@@ -373,7 +376,7 @@ class Engine:
         distinct: str | None = None,
         offset: int = 0,
         temperature: float | None = None,
-        explain: bool = False,
+        explain: Explain = False,
         because: int | None = None,
     ) -> Ranking:
         """Recommend items to a known user, to a new one by what they like, or by both together.
@@ -396,7 +399,9 @@ class Engine:
         damping: how much popularity is subtracted.
         diversity: from 0 to 1, how much hits should differ from those above.
         explain: add `because` to each hit: what each item of the history adds to the score, and,
-            without an id, what damping, diversity and a constant add.
+            without an id, what damping, diversity and a constant add. With "smallest" also
+            `smallest`, the fewest items of the history without which it would not be among the
+            first `offset` + `k`, where these items may not be recommended themselves.
         because: list at most this many items, and the others as one entry.
 
         The other arguments are those of `search`. Where no interactions were learned from, items

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
@@ -73,6 +73,33 @@ class StoredFields:
         return cls(**arrays, **numbers)
 
 
+class Removals(NamedTuple):
+    """What a user's embedding loses without some items S of a history, without another solve.
+
+    By the matrix inversion lemma it is Σⱼ wⱼ · cⱼA⁻¹yⱼ over j in S, with (I − L_SS) w = 1 − Y_S u
+    and L = Y(cA⁻¹Y)ᵀ, so that items that say the same count more when they go together. The ridge
+    is taken to stay as it is; it depends on the number of items, so this is a close estimate.
+    """
+
+    # What each item adds to the embedding, cⱼA⁻¹yⱼ, (h, d).
+    vectors: np.ndarray
+    # The embeddings of the items, yⱼ, (h, d).
+    history: np.ndarray
+    # 1 − yⱼ·u, (h,): how far the prediction for each item is from 1.
+    misses: np.ndarray
+
+    def weights_of_each(self) -> np.ndarray:
+        """Return w for each item alone, (h,)."""
+        leverages = np.einsum("hd,hd->h", self.history, self.vectors)
+        return np.asarray(self.misses / (1 - leverages))
+
+    def weights_of_sets(self, sets: np.ndarray) -> np.ndarray:
+        """Return w for sets of items, (t, size). sets: indices in the history, int (t, size)."""
+        leverages = self.history[sets] @ self.vectors[sets].swapaxes(1, 2)
+        kept = np.eye(sets.shape[1]) - leverages
+        return np.asarray(np.linalg.solve(kept, self.misses[sets][..., None])[..., 0])
+
+
 @dataclass(frozen=True)
 class ImplicitFactors(StoredFields):
     """The item side of a fitted `ImplicitALS`, which solves for the vector of any user.
@@ -110,6 +137,13 @@ class ImplicitFactors(StoredFields):
         with one_blas_thread():
             matrix, weighted = self._equations(positions, confidences)
             return solve_positive(matrix, weighted.T).T
+
+    def removals(self, positions: np.ndarray, confidences: np.ndarray) -> Removals:
+        """Return what the embedding loses without items of a history; see `Removals`."""
+        vectors = self.history_vectors(positions, confidences)
+        history = rows(self.item_embeddings, positions)
+        misses = 1 - history @ vectors.sum(axis=0)
+        return Removals(vectors, history, misses)
 
     def score_history(self, positions: np.ndarray, confidences: np.ndarray) -> HistoryScores | None:
         """Score all items by the embedding of a user with this history; see `FittedHead`."""

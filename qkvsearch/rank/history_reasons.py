@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,14 +13,110 @@ from qkvsearch._utils.caching import cached_property
 from qkvsearch._utils.query_lock import pause
 from qkvsearch.models.recommend_heads import HEADS
 from qkvsearch.models.user_history import History
+from qkvsearch.rank.questions import NEXT_ITEM
 from qkvsearch.rank.ranking import Ranking
-from qkvsearch.rank.reasons import BECAUSE, KINDS, TOGETHER_WITH, KindsOfItems, Reason
+from qkvsearch.rank.reasons import KINDS, SIMILAR_TO, KindsOfItems, Reason
+from qkvsearch.rank.recommender import TEXT
 from qkvsearch.scores.components import OTHERS, Components, ScoreComponent
 from qkvsearch.store import StoredCatalog
 from qkvsearch.tables.column_types import type_named
 
 # A longer text describes an item; it is not the name of a kind.
 MAX_KIND_LENGTH = 40
+
+
+# What an item of the history says for a hit, as `how` in `because`, and the line about it:
+#   because  without the item the score is lower by exactly what it adds
+#   people   users of the log who have the item have the hit as well
+#   less     they have it less often
+#   new      nobody has the hit yet: it reads like what they have
+#   later    they have the hit after the item
+#   similar  the texts are alike; no users are known
+LINES = {
+    "because": "because of {title}",
+    "people": "people who {did} {title} also {did} this",
+    "less": "people who {did} {title} {did} this less",
+    "new": "people who {did} {title} {did} what reads like this",
+    "later": "people who {did} {title} {did} this later",
+    "similar": f"{SIMILAR_TO} {{title}}",
+}
+LIKED = "liked"
+
+
+def entry_line(entry: Mapping[str, Any]) -> str:
+    """Return the line of an item of the history, by its entry in `because`."""
+    return LINES[entry["how"]].format(title=entry["title"], did=entry.get("did", LIKED))
+
+
+# What people did, by the events of a log that say so. Other logs are of what people like.
+DONE = {
+    "bought": (
+        "purchase",
+        "purchased",
+        "buy",
+        "bought",
+        "order",
+        "ordered",
+        "sale",
+        "购买",
+        "購買",
+    ),
+    "watched": ("watch", "watched", "观看", "觀看"),
+    "played": ("play", "played", "播放"),
+    "read": ("read",),
+    "viewed": ("view", "viewed", "pageview", "浏览", "瀏覽"),
+}
+
+
+def what_people_did(facts: Mapping[str, Any]) -> str:
+    """Return what the people of a log did with its items: "liked", or what its only event says.
+
+    facts: of the build, which knows the events that an option gave weights.
+
+    >>> column = {"role": "event", "convention": '{"purchase": 5, "refund": -5}'}
+    >>> what_people_did({"interaction_columns": [column]}), what_people_did({})
+    ('bought', 'liked')
+    """
+    weights: dict[str, float] = {}
+    for column in facts.get("interaction_columns") or ():
+        if column["role"] == "event" and column["convention"]:
+            weights |= json.loads(column["convention"])
+    events = [event for event, weight in weights.items() if weight > 0]
+    for did, names in DONE.items():
+        if events and set(events) <= set(names):
+            return did
+    return LIKED
+
+
+@dataclass(frozen=True)
+class Speaker:
+    """What is said of the items of one history, as reasons for hits."""
+
+    history: History
+    # What people did with the items.
+    did: str
+    # How many users have each item, (n_items,); None without a log.
+    item_counts: np.ndarray | None
+
+    def how(self, hit: int, parts: Components, value: float) -> str:
+        """Return what an item of the history that adds `value` says for a hit, one of `LINES`.
+
+        hit: its row. parts: of its score.
+        """
+        if holds_by_removal(self.history, parts):
+            return "because"
+        heads = {source.head for source in parts.sources}
+        if TEXT in heads:
+            return "similar"
+        if self.item_counts is not None and not self.item_counts[hit]:
+            return "new"
+        if value < 0:
+            return "less"
+        return "later" if NEXT_ITEM in heads else "people"
+
+    def line(self, title: str, how: str) -> str:
+        """Return the line of an item of the history."""
+        return LINES[how].format(title=title, did=self.did)
 
 
 def holds_by_removal(history: History, parts: Components) -> bool:
@@ -37,24 +135,24 @@ def holds_by_removal(history: History, parts: Components) -> bool:
 
 def with_reasons(
     ranking: Ranking,
-    history: History,
+    speaker: Speaker,
     catalog: StoredCatalog,
     because: int | None = None,
 ) -> Ranking:
     """Return the ranking with `because` in each hit: what each item of the history adds to the
-    score, and whether it is lower by that without the item (`by_removal`); and, without an id, what
-    damping, diversity and a constant add.
+    score, what it says for the hit (`how`), and whether the score is lower by that without the item
+    (`by_removal`); and, without an id, what damping, diversity and a constant add.
 
     because: how many items of the history are listed, those that add most, with the others as one
     entry; all for None.
     """
-    ids, titles = catalog.names(history.positions)
+    ids, titles = catalog.names(speaker.history.positions)
     title_of = dict(zip(ids, titles, strict=True))
     reasons = []
     for index in range(len(ranking)):
         pause()
         parts = ranking.parts(index)
-        entries = _Entries(title_of, holds_by_removal(history, parts))
+        entries = _Entries(title_of, speaker, int(ranking.positions[index]), parts)
         by_item = parts.by_query()
         if because is None:
             reasons.append([entries.of(part) for part in by_item.ordered()])
@@ -66,15 +164,22 @@ def with_reasons(
 class _Entries:
     """The entries of a hit's `because`. title_of: the titles of the history's items, by id."""
 
-    def __init__(self, title_of: dict[Any, str], by_removal: bool) -> None:
-        self.title_of, self.by_removal = title_of, by_removal
+    def __init__(
+        self, title_of: dict[Any, str], speaker: Speaker, hit: int, parts: Components
+    ) -> None:
+        self.title_of, self.speaker = title_of, speaker
+        # By whether an item adds something or takes it away.
+        self.how = {sign: speaker.how(hit, parts, sign) for sign in (1, -1)}
 
     def of(self, part: ScoreComponent) -> dict[str, Any]:
         """Return the entry of an item of the history, or of what belongs to no item."""
         title = self.title_of.get(part.query, part.head)
         entry = {"id": part.query, "title": title, "contribution": part.value}
         if part.query is not None:
-            entry["by_removal"] = self.by_removal
+            how = self.how[-1 if part.value < 0 else 1]
+            entry |= {"how": how, "by_removal": how == "because"}
+            if self.speaker.did != LIKED:
+                entry["did"] = self.speaker.did
         return entry
 
     def largest(self, parts: Components, n: int) -> list[dict[str, Any]]:
@@ -99,8 +204,9 @@ class HistoryReasons:
     possible with the recommended item too.
     """
 
-    def __init__(self, history: History, catalog: StoredCatalog) -> None:
-        self.history, self.catalog, self.positions = history, catalog, history.positions
+    def __init__(self, speaker: Speaker, catalog: StoredCatalog) -> None:
+        self.speaker, self.catalog = speaker, catalog
+        self.positions = speaker.history.positions
 
     @cached_property
     def _numbers(self) -> dict[Any, int]:
@@ -123,8 +229,11 @@ class HistoryReasons:
         which = np.zeros(len(self.positions), dtype=bool)
         which[number_of[is_item]] = True
         (kinds,) = item_kinds(self.catalog, [position])
-        link = BECAUSE if holds_by_removal(self.history, parts) else TOGETHER_WITH
-        of_items = self._kinds.reasons(values, which, kinds, link)
+
+        def line(title: str, value: float) -> str:
+            return self.speaker.line(title, self.speaker.how(position, parts, value))
+
+        of_items = self._kinds.reasons(values, which, kinds, line)
         of_no_item = [
             Reason(KINDS[parts.sources[row].head], float(parts.sums[row]))
             for row in np.flatnonzero(~is_item).tolist()

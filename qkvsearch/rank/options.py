@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 # The kinds of values that an option takes:
 #   flag       True or False
+#   reasons    True or False, or one of the choices
 #   whole      a whole number
 #   number     any number
 #   text       one text
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 #   condition  an SQL expression, or one with its values; the catalog checks it
 Kind = Literal[
     "flag",
+    "reasons",
     "whole",
     "number",
     "text",
@@ -81,6 +83,8 @@ class Option:
         match self.kind:
             case "flag":
                 check_flag(name, value)
+            case "reasons":
+                self._check_reasons(name, value)
             case "whole" | "number":
                 self._check_number(name, value)
             case "text":
@@ -115,6 +119,12 @@ class Option:
             return f"{kind} from {self.minimum:g} to {self.maximum:g}"
         limit = " above" if self.is_open else ", at least"
         return f"{kind}{limit} {self.minimum:g}"
+
+    def _check_reasons(self, name: str, value: Any) -> None:
+        if isinstance(value, str):
+            self._check_choice(name, value)
+        else:
+            check_flag(name, value)
 
     def _check_choice(self, name: str, value: Any) -> None:
         check_text(name, value)

@@ -83,6 +83,15 @@ class Clause:
         return text
 
 
+class Span(NamedTuple):
+    """A piece of a query as it was typed, from `start` to `end`."""
+
+    start: int
+    end: int
+    # What it is if it has an operator; None for text.
+    clause: Clause | None = None
+
+
 class ParsedQuery(NamedTuple):
     """The clauses of a query, in order."""
 
@@ -106,11 +115,29 @@ def parse_query(query: str, is_field: Callable[[str], bool] = lambda name: False
     >>> list(map(str, parse_query("雨衣 －骑行 有货：有", {"有货"}.__contains__).clauses))
     ['雨衣', '-骑行', '有货:有']
     """
-    typed = query.translate(OTHER_SIGNS)
-    if SIGNS.isdisjoint(typed):
-        return ParsedQuery(_text(query))
     clauses: list[Clause] = []
     n_operators = 0
+    for start, end, clause in spans(query, is_field):
+        if clause is None:
+            clauses += _text(query[start:end])
+            continue
+        n_operators += 1
+        if n_operators <= MAX_OPERATORS:
+            clauses.append(clause)
+    return ParsedQuery(_without_quotations(clauses), max(0, n_operators - MAX_OPERATORS))
+
+
+def spans(query: str, is_field: Callable[[str], bool] = lambda name: False) -> list[Span]:
+    """Split a query into its clauses with operators and the texts between them, as they were typed.
+
+    >>> query = 'red "rain jacket" sho*'
+    >>> [query[start:end] for start, end, clause in spans(query) if clause]
+    ['"rain jacket"', 'sho*']
+    """
+    typed = query.translate(OTHER_SIGNS)
+    if SIGNS.isdisjoint(typed):
+        return [Span(0, len(query))]
+    found: list[Span] = []
     # Where the text begins that is in no clause yet, and how far the query is read.
     text_start = position = 0
     while start := OPERATOR.search(typed, position):
@@ -121,13 +148,9 @@ def parse_query(query: str, is_field: Callable[[str], bool] = lambda name: False
             position = _end_of_word(typed, position)
             continue
         assert piece is not None
-        clauses += _text(query[text_start:position])
-        n_operators += 1
-        if n_operators <= MAX_OPERATORS:
-            clauses.append(clause)
+        found += [Span(text_start, position), Span(position, piece.end(), clause)]
         text_start = position = piece.end()
-    clauses = _without_quotations([*clauses, *_text(query[text_start:])])
-    return ParsedQuery(clauses, max(0, n_operators - MAX_OPERATORS))
+    return [*found, Span(text_start, len(query))]
 
 
 def _without_quotations(clauses: list[Clause]) -> list[Clause]:

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from qkvsearch.tables.ids import Id
     from qkvsearch.where import Where
 
+# How a hit can be explained, beside True and False: also by what would have to be gone.
+SMALLEST = "smallest"
+Explain = bool | Literal["smallest"]
 # What `recommend` can score by.
 Model = Literal["preferences", "next-item"]
 PREFERENCES, NEXT_ITEM = MODELS = get_args(Model)
@@ -114,7 +117,13 @@ class SearchQuestion(Question):
         minimum=0,
     )
     # Adds `matches` to each hit. The command line and the web API have more words for it.
-    explain: bool = option("flag", "Show which words match.", False)
+    explain: Explain = option(
+        "reasons",
+        "Show which words match; smallest: also without which words of the query the hit would not "
+        "be there.",
+        False,
+        choices=(SMALLEST,),
+    )
     anyway: bool = option("flag", "Show the nearest items where nothing answers the query.", False)
 
 
@@ -166,7 +175,13 @@ class RecommendQuestion(Question):
         maximum=1,
     )
     # Adds `because` to each hit. The command line and the web API have more words for it.
-    explain: bool = option("flag", "Show what each item of the history adds.", False)
+    explain: Explain = option(
+        "reasons",
+        "Show what each item of the history adds; smallest: also without which items the hit would "
+        "not be there.",
+        False,
+        choices=(SMALLEST,),
+    )
     because: int | None = option(
         "whole",
         "How many items of the history each hit's `because` lists, those that add most; the others "

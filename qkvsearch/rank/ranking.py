@@ -16,7 +16,7 @@ from qkvsearch._utils.threads import one_blas_thread
 from qkvsearch.attention.masks import hide
 from qkvsearch.attention.weights import softmax
 from qkvsearch.errors import QkvError, quantity
-from qkvsearch.rank.reasons import Reason, Reasoning, WordReasons
+from qkvsearch.rank.reasons import Reason, Reasoning, WordReasons, reason_records
 from qkvsearch.scores.components import Components, ScoreComponent
 from qkvsearch.scores.fusion import Scores
 from qkvsearch.scores.topk import best_of_groups
@@ -63,6 +63,9 @@ class Hit(NamedTuple):
     weak: bool | None = None
     # How well the item answers a text: strong, good or weak.
     match: str | None = None
+    # What would have to be gone for the hit not to be among the first k: the `items` of the history
+    # or the `words` of the query. Empty where no set of at most ten is found.
+    smallest: dict[str, list[Any]] | None = None
     # The words that the lexical head matches, by column.
     matches: dict[str, list[str]] | None = None
     # The passage of the longest text that answers best.
@@ -86,7 +89,7 @@ class Hit(NamedTuple):
 
 
 # The names of fields in rows about items.
-ROW_NAMES = (*Hit._fields, "parts", "reasons", "users", "original", "user", "query")
+ROW_NAMES = (*Hit._fields, "parts", "reasons", "others", "users", "original", "user", "query")
 # Before the name of a catalog's column that is one of these.
 OWN_PREFIX = "items."
 
@@ -131,6 +134,10 @@ class Ranking(Sequence[Hit]):
     facets: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     # Turns the parts of a score into reasons.
     reasoning: Reasoning = field(repr=False, default=WordReasons())
+    # From the row of a hit to its `smallest`; None where nothing can be left out.
+    smallest_of: Callable[[int], dict[str, list[Any]]] | None = field(
+        repr=False, compare=False, default=None
+    )
     # The columns of the catalog that are shown with each hit.
     columns: Sequence[str] = ()
     # The fields that `annotated` filled.
@@ -170,6 +177,20 @@ class Ranking(Sequence[Hit]):
         if parts is None:
             parts = self.parts(index)
         return self.reasoning(int(self.positions[index]), parts, self.hits[index].score)
+
+    @query_lock()
+    @one_blas_thread()
+    def smallest(self, index: int) -> dict[str, list[Any]]:
+        """Return what would have to be gone for one hit not to be among the hits asked for, as in
+        `Hit.smallest`; nothing where nothing can be left out.
+        """
+        if self.smallest_of is None:
+            return {}
+        return self.smallest_of(int(self.positions[index]))
+
+    def with_smallest(self) -> Ranking:
+        """Return the ranking with `smallest` of each hit."""
+        return self.annotated(smallest=[self.smallest(index) for index in range(len(self))])
 
     def annotated(self, **columns: Sequence[Any]) -> Ranking:
         """Return the ranking with fields of the hits filled in: for each field, a value a hit."""
@@ -219,8 +240,8 @@ class Ranking(Sequence[Hit]):
 
     def explained_records(self, full: bool = False) -> list[dict[str, Any]]:
         """Return `to_records` with the `parts` of each score, as `explain` lists them, where a hit
-        has no `because`, and with `reasons`, the parts in plain words. full: all parts of the first
-        hit.
+        has no `because`; with `reasons`, the parts in plain words; and with `others`, what the
+        reasons add that name no part of their own. full: all parts of the first hit.
         """
         rows = self.to_records()
         for i, row in enumerate(rows):
@@ -233,11 +254,11 @@ class Ranking(Sequence[Hit]):
     def _explained(self, index: int, full: bool, with_parts: bool) -> dict[str, Any]:
         """Return what `explained_records` adds to a hit. Other queries may run between hits."""
         parts = self.parts(index)
-        reasons = [reason._asdict() for reason in self.reasons(index, parts)]
+        explained = reason_records(self.reasons(index, parts))
         if not with_parts:
-            return {"reasons": reasons}
+            return explained
         listed = parts.ordered() if full else parts.listed()
-        return {"parts": [part.to_dict() for part in listed], "reasons": reasons}
+        return {"parts": [part.to_dict() for part in listed], **explained}
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row for each hit."""

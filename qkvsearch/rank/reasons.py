@@ -56,8 +56,6 @@ SIMILAR_TO = f"{MEANING} to"
 # The heads whose parts without query and key differ between items.
 OF_ITEMS = {*ADDED_TO_HEADS, *(head.name for head in HEADS if head.is_of_item)}
 AVERAGE_ITEM, OVERALL = "average item (subtracted)", "overall meaning"
-# What comes before an item of a history: whether the score without it is lower by what it adds.
-BECAUSE, TOGETHER_WITH = "because of", "together with"
 # A token that a transformer adds to a text: [CLS] and [PROMPT], or <s> and </s>.
 ADDED = re.compile(r"\[[A-Z]+\]|</?\w+>")
 # A folded word that a person recognizes: at least three letters, or any characters of a script
@@ -71,6 +69,21 @@ class Reason(NamedTuple):
 
     text: str
     value: float
+
+
+class Others(Reason):
+    """The line of an explanation for all that has no line of its own."""
+
+
+def reason_records(reasons: Sequence[Reason]) -> dict[str, Any]:
+    """Return reasons as the fields of a hit: `reasons`, which add up to the score, and `others`,
+    what the last of them adds that names nothing.
+
+    >>> reason_records([Reason("rain", 0.75), Others("2 others", 0.25)])["others"]
+    0.25
+    """
+    others = [reason.value for reason in reasons if isinstance(reason, Others)]
+    return {"reasons": [reason._asdict() for reason in reasons], "others": sum(others, 0.0)}
 
 
 # An item's row, the parts of its score, and the score as it is shown, to reasons that add up to it.
@@ -266,13 +279,13 @@ def few(values: Sequence[float], text: Callable[[int], str]) -> list[Reason]:
     text: returns the text of the i-th line; called only for lines that are shown.
 
     >>> few([6.0, -3.0, 0.5, 0.25], "abcd".__getitem__)[1:]
-    [Reason(text='b', value=-3.0), Reason(text='2 smaller ones', value=0.75)]
+    [Reason(text='b', value=-3.0), Others(text='2 others', value=0.75)]
     """
     shown, smaller = largest(values)
     reasons = [Reason(text(i), values[i]) for i in shown]
     if smaller:
         rest = sum(values[i] for i in smaller)
-        reasons.append(Reason(f"{len(smaller):,} smaller ones", rest))
+        reasons.append(Others(f"{len(smaller):,} others", rest))
     return reasons
 
 
@@ -291,6 +304,11 @@ def n_for_share(values: Sequence[float] | np.ndarray) -> int:
     """Return how many of the values, the largest first, make up `SHARE` of their absolute sum."""
     sums = np.cumsum([0.0, *np.abs(values)])
     return int(np.searchsorted(sums, SHARE * sums[-1]))
+
+
+def because_of(title: str, value: float) -> str:
+    """Return the line of an item of a history, without which the score is lower by `value`."""
+    return f"because of {title}"
 
 
 class KindsOfItems:
@@ -314,7 +332,7 @@ class KindsOfItems:
         values: np.ndarray,
         which: np.ndarray,
         first: Collection[str] = (),
-        link: str = TOGETHER_WITH,
+        say: Callable[[str, float], str] = because_of,
     ) -> list[Reason]:
         """Return a line for each item if few of them make up most of the sum. Otherwise return a
         line for each group of items of one kind; an item is in one group.
@@ -323,12 +341,12 @@ class KindsOfItems:
         rest.
 
         values: what each item adds, float64 (n_items,). which: the items that count, bool
-        (n_items,). first: kinds that count twice, those of the recommended item. link: `BECAUSE` or
-        `TOGETHER_WITH`.
+        (n_items,). first: kinds that count twice, those of the recommended item. say: from the
+        title of an item and what it adds to the text of its line.
         """
         values = np.where(which, values, 0.0)
         if n_for_share(-np.sort(-np.abs(values))) <= MAX_LINES:
-            return few(values.tolist(), lambda i: f"{link} {self.titles[i]}")
+            return few(values.tolist(), lambda i: say(self.titles[i], float(values[i])))
         left = which.copy()
         weights = np.array([2 if name in first else 1 for name in self.names])
         groups: list[Reason] = []
@@ -341,7 +359,7 @@ class KindsOfItems:
             groups.append(group(f"of {self.names[kind]}", self.titles, values, members & left))
             left &= ~members
         if left.any():
-            groups.append(group("others" if groups else "items", self.titles, values, left))
+            groups.append(group("other items" if groups else "items", self.titles, values, left))
         return few([reason.value for reason in groups], lambda i: groups[i].text)
 
     def _largest(self, values: np.ndarray, left: np.ndarray, weights: np.ndarray) -> int | None:

@@ -52,9 +52,10 @@ def read_history(
     histories: Histories, question: RecommendQuestion
 ) -> tuple[History, list[str], bool]:
     """Return the history that a question is about: that of a user, items liked or rated in the
-    question alone, or both, without the items in `without`. Also return notes on an unknown user,
-    on ambiguous names and on items of `without` that are not in it; and whether the question names
-    an unknown user and nothing else. Raises `QkvError`; with `strict_user` for an unknown user too.
+    question alone, or both, without the items in `without`, and before `recent` weighs it. Also
+    return notes on an unknown user, on ambiguous names and on items of `without` that are not in
+    it; and whether the question names an unknown user and nothing else. Raises `QkvError`; with
+    `strict_user` for an unknown user too.
     """
     catalog, user = histories.catalog, question.user
     rated, rating_notes = GivenValues(histories).as_if_recorded(question.ratings or {})
@@ -77,8 +78,6 @@ def read_history(
     if named := ", ".join(f"{title} ({id_})" for id_, title in zip(*unmet, strict=True)):
         without_notes.append(f"`without`: not in this history, so nothing changes: {named}.")
     history = history.without(excluded)
-    if question.recent is not None:
-        history = history.recent(question.recent)
     return history, [*notes, *rating_notes, *like_notes, *without_notes], is_nobody
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
 from qkvsearch._utils.query_lock import query_lock
 from qkvsearch._utils.threads import one_blas_thread
 from qkvsearch.rank.answerable import none_found
@@ -12,9 +14,10 @@ from qkvsearch.rank.hit_passages import with_passages
 from qkvsearch.rank.listing import own_columns, with_fields
 from qkvsearch.rank.loaded_build import LoadedBuild
 from qkvsearch.rank.query import Query
-from qkvsearch.rank.questions import SearchQuestion
+from qkvsearch.rank.questions import SMALLEST, SearchQuestion
 from qkvsearch.rank.ranking import Ranking, rank
 from qkvsearch.rank.reasons import WordReasons
+from qkvsearch.rank.smallest_words import SmallestWords
 from qkvsearch.scores.approximate import Filter
 from qkvsearch.scores.fusion import Scores
 
@@ -44,6 +47,10 @@ def search(build: LoadedBuild, question: SearchQuestion) -> Ranking:
         groups=groups,
     )
     ranking = with_where_note(ranking, question.where, where_mask)
+
+    def again(other: SearchQuestion) -> np.ndarray:
+        return search(build, other).positions
+
     ranking = with_fields(ranking, catalog, columns)
     ranking = texts.with_match(ranking, query)
     ranking = _with_notes(ranking, build, question, query, user_notes, fused)
@@ -52,6 +59,7 @@ def search(build: LoadedBuild, question: SearchQuestion) -> Ranking:
         query=question.query,
         corrections=[change.to_record() for change in query.understood.changes],
         reasoning=WordReasons(question.query),
+        smallest_of=SmallestWords(build.catalog.catalog_columns.has, question, again).of,
         source=build,
     )
     if facet_columns:
@@ -65,6 +73,8 @@ def search(build: LoadedBuild, question: SearchQuestion) -> Ranking:
         ranking = texts.with_snippets(ranking, query)
     if question.explain:
         ranking = texts.with_matches(ranking, query)
+    if question.explain == SMALLEST:
+        ranking = ranking.with_smallest()
     return ranking
 
 

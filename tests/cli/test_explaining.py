@@ -64,6 +64,8 @@ def test_json_has_all_parts_and_plain_reasons_that_add_up(qkv, shop_path, asked,
         room = TOLERANCE * max(1.0, sum(map(abs, parts)))
         assert sum(parts) == pytest.approx(row["score"], abs=room)
         assert sum(one["value"] for one in row["reasons"]) == pytest.approx(row["score"], abs=room)
+        unnamed = [one["value"] for one in row["reasons"] if one["text"].endswith(" others")]
+        assert row["others"] == sum(unnamed)
         assert all(one.keys() == {"text", "value"} and one["text"] for one in row["reasons"])
 
 

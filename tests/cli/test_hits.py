@@ -34,11 +34,11 @@ PARTS = {
     ],
 }
 BECAUSE = [
-    {"id": "a", "title": "Alien", "contribution": 1.25, "by_removal": True},
-    {"id": "b", "title": "Brazil", "contribution": -0.5, "by_removal": True},
+    {"id": "a", "title": "Alien", "contribution": 1.25, "how": "because"},
+    {"id": "b", "title": "Brazil", "contribution": -0.5, "how": "because"},
     {"id": None, "title": "damping", "contribution": -0.25},
-    {"id": "c", "title": "Casablanca", "contribution": 0.125, "by_removal": False},
-    {"id": "d", "title": "Dune", "contribution": 0.0625, "by_removal": False},
+    {"id": "c", "title": "Casablanca", "contribution": 0.125, "how": "people"},
+    {"id": "d", "title": "Dune", "contribution": 0.0625, "how": "people", "did": "bought"},
 ]
 
 
@@ -122,7 +122,7 @@ def without_spaces(text):
 @pytest.mark.parametrize("text", UNBROKEN.values(), ids=UNBROKEN)
 def test_snippets_and_reasons_are_wrapped_and_never_cut(monkeypatch, text, columns):
     monkeypatch.setenv("COLUMNS", str(columns))
-    because = [{"id": "a", "title": text, "contribution": 0.5, "by_removal": True}]
+    because = [{"id": "a", "title": text, "contribution": 0.5, "how": "because"}]
     found = ranking(Hit(1, "v7", "Deep", 0.5, 1.0, snippet=f"snippet {text}", because=because))
     table = ranking_table(found.to_records(), found, full=True)
     shown = without_spaces(table)
@@ -177,8 +177,8 @@ def test_recommendations_with_ratings_a_history_and_what_is_new():
         "    +1.250 because of Alien\n"
         "    -0.500 because of Brazil\n"
         "    -0.250 by damping\n"
-        "    +0.125 together with Casablanca\n"
-        "    +0.063 together with Dune\n"
+        "    +0.125 people who liked Casablanca also liked this\n"
+        "    +0.063 people who bought Dune also bought this\n"
         "    =0.688\n"
         "2  Ran    0.500     3.0  7\n"
         "    new: no interactions yet\n"

@@ -11,6 +11,7 @@ from qkvsearch.rank.reasons import (
     OVERALL,
     SHARE,
     KindsOfItems,
+    Others,
     Reason,
     WordReasons,
     few,
@@ -142,7 +143,7 @@ def test_a_persons_preferences_have_one_line():
 def test_few_lines_carry_most(drawn):
     found = few(drawn, "r{}".format)
     assert sum(one.value for one in found) == pytest.approx(sum(drawn), abs=1e-9)
-    shown = [one for one in found if "smaller" not in one.text]
+    shown = [one for one in found if not isinstance(one, Others)]
     carried = sum(abs(one.value) for one in shown)
     assert len(shown) >= MAX_LINES or carried >= SHARE * sum(map(abs, drawn)) - 1e-9
     assert len(found) <= MAX_LINES + 1
@@ -160,8 +161,8 @@ def grouped(items, first=()):
 
 def test_few_items_are_named_one_by_one():
     assert texts(grouped([("Heat", 1.0, ["Crime"]), ("Ran", 2.0, ["Crime"])])) == [
-        "together with Ran",
-        "together with Heat",
+        "because of Ran",
+        "because of Heat",
     ]
 
 
@@ -170,7 +171,7 @@ def test_many_items_are_grouped_by_what_they_have_in_common_each_once():
     drama = [(f"d{i}", 0.5 + i / 100, ["Drama"]) for i in range(6)]
     other = [("x", 4.0, []), ("y", -1.5, [])]
     found = grouped([*crime, *drama, *other])
-    assert texts(found) == ["from 16 of Drama, such as c9, c8", "from 2 others, such as x, y"]
+    assert texts(found) == ["from 16 of Drama, such as c9, c8", "from 2 other items, such as x, y"]
     # what the recommended item is itself counts twice
     found = grouped([*crime, *drama, *other], ["Crime"])
     assert texts(found)[:2] == [

@@ -139,3 +139,40 @@ def test_ids_with_slashes_are_found(asking, tmp_path):
     with asking(tmp_path / "w") as client:
         assert client.get("/api/v1/users/x%2Fy/history").json()["total"] == 2
         assert client.get("/api/v1/items/a%2Fb").json()["title"] == "One thing"
+
+
+def test_what_would_have_to_be_gone_is_that_of_python(rated, movies):
+    hits = ask(rated, user="u021", k=3, explain="smallest")
+    expected = movies.recommend(user="u021", k=3, explain="smallest")
+    assert [hit["smallest"] for hit in hits] == [hit.smallest for hit in expected]
+    # Of one hit, it is gone from all that are asked for.
+    body = {"user": "u021", "k": 3, "rank": 2, "explain": "smallest"}
+    hit = rated.post("/api/v1/explain/recommend", json=body).json()["hit"]
+    assert hit["smallest"] == expected[1].smallest
+    body = {"user": "u021", "k": 1, "rank": 2, "explain": "smallest"}
+    hit = rated.post("/api/v1/explain/recommend", json=body).json()["hit"]
+    (_, second) = movies.recommend(user="u021", k=2, explain="smallest")
+    assert hit["smallest"] == second.smallest
+    refused = rated.get("/api/v1/recommend", params={"user": "u021", "explain": "smalest"})
+    assert refused.status_code == 422
+    assert rated.get("/api/v1/similar", params={"items": "m001", "explain": "smallest"}).is_error
+
+
+def test_reasons_say_how_much_of_the_score_they_leave_to_others(rated, movies, assert_adds_up):
+    hits = ask(rated, user="u021", k=5, explain=True)
+    body = {"user": "u021", "rank": 1}
+    hits.append(rated.post("/api/v1/explain/recommend", json=body).json()["hit"])
+    for hit in hits:
+        named = [one["value"] for one in hit["reasons"] if not one["text"].endswith(" others")]
+        assert len(named) < len(hit["reasons"])
+        assert_adds_up([*named, hit["others"]], hit["score"])
+
+
+def test_a_reason_says_who(rated):
+    (hit,) = ask(rated, user="u021", k=1, explain=True, heads="neighbours")
+    assert {part["how"] for part in hit["because"] if part["id"]} == {"because"}
+    assert all(part["by_removal"] for part in hit["because"] if part["id"])
+    (hit,) = ask(rated, likes="m001", k=1, explain=True, heads="collaborative")
+    (part,) = hit["because"]
+    assert (part["how"], part["by_removal"], "did" in part) == ("people", False, False)
+    assert hit["reasons"][0]["text"] == "people who liked Toy Story also liked this"

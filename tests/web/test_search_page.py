@@ -178,3 +178,13 @@ def test_images_of_others_may_be_loaded_where_a_column_has_them(asking, tmp_path
             policies = {p: client.get(p).headers["content-security-policy"] for p in ("/", "/map")}
         assert ("img-src 'self' data: https: http:" in policies["/"]) == allowed
         assert "http" not in policies["/map"]
+
+
+def test_the_words_that_would_have_to_be_gone_are_those_of_python(client, videos):
+    asked = {"q": "bank of the river", "k": 3, "explain": "smallest"}
+    expected = videos.search("bank of the river", k=3, explain="smallest")
+    hits = client.get("/api/v1/search", params=asked).json()["hits"]
+    assert [hit["smallest"] for hit in hits] == [hit.smallest for hit in expected]
+    hit = client.get("/api/v1/explain/search", params={**asked, "rank": 2}).json()["hit"]
+    assert hit["smallest"] == expected[1].smallest
+    assert hit["id"] == expected[1].id

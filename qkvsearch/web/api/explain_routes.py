@@ -10,7 +10,9 @@ from starlette.responses import Response
 
 from qkvsearch.engine import Engine
 from qkvsearch.heads.taste_head import TASTE
+from qkvsearch.rank.questions import SMALLEST
 from qkvsearch.rank.ranking import Ranking
+from qkvsearch.rank.reasons import reason_records
 from qkvsearch.scores.components import Components
 from qkvsearch.terminal import shorten
 from qkvsearch.web.api.ranking_routes import (
@@ -55,11 +57,13 @@ class ExplainRecommend(RecommendBody):
 
 class Explanation(BaseModel):
     """The hit at that rank. It also has `reasons`, in words with the `value` that each adds to the
-    score. A recommendation has `because`: what each item of the history adds, and without an id
-    what damping or diversity do. Other hits have `map`: `values` are what each pair of words adds,
-    by head, word of the `query` and word of the item (`keys`); where `cut` is not 0, the last entry
-    is of that many other words. `constant` is what every item gets, by head, and `other` what is of
-    no word, such as a taste. All together are the score.
+    score, and `others`, how much of it they do not name. With `explain=smallest` it has `smallest`:
+    the fewest `items` of the history, or `words` of the query, without which it would not be among
+    the first `offset` + `k` hits. A recommendation has `because`: what each item of the history
+    adds, and without an id what damping or diversity do. Other hits have `map`: `values` are what
+    each pair of words adds, by head, word of the `query` and word of the item (`keys`); where `cut`
+    is not 0, the last entry is of that many other words. `constant` is what every item gets, by
+    head, and `other` what is of no word, such as a taste. All together are the score.
     """
 
     hit: RankedItem
@@ -72,10 +76,7 @@ async def explain_search(
     service: RequestService, parameters: Annotated[ExplainSearch, Query()]
 ) -> Response:
     """What each pair of words adds to the score. The hits are those of `search`."""
-    one = {"k": 1, "offset": parameters.rank - 1, "facets": ""}
-    return await service.ask(
-        lambda engine: explain_words(rank_for_query(engine, parameters, **one)), True
-    )
+    return await service.ask(lambda engine: explain_query(engine, parameters), True)
 
 
 @router.get(
@@ -86,7 +87,9 @@ async def explain_similar(
 ) -> Response:
     """What each pair of words and what users add to the score. The hits are those of `similar`."""
     one = parameters.model_copy(update={"k": 1, "offset": parameters.rank - 1})
-    return await service.ask(lambda engine: explain_words(rank_similar(engine, one)), True)
+    return await service.ask(
+        lambda engine: as_json({"hit": explain_words(rank_similar(engine, one))}), True
+    )
 
 
 @router.post(
@@ -101,13 +104,22 @@ async def explain_recommend(service: RequestService, parameters: ExplainRecommen
     return await service.ask(lambda engine: explain_history(engine, parameters), True)
 
 
-def explain_words(ranking: Ranking) -> Response:
-    """Explain the one hit word by word. Raises `Problem` where there is none."""
+def explain_query(engine: Engine, parameters: ExplainSearch) -> Response:
+    """Explain the hit word by word. Raises `Problem` where there is none."""
+    one = {"k": 1, "offset": parameters.rank - 1, "facets": "", "explain": bool(parameters.explain)}
+    hit = explain_words(rank_for_query(engine, parameters, **one))
+    if parameters.explain == SMALLEST:
+        whole = rank_for_query(engine, parameters, facets="", **first_hits(parameters))
+        hit["smallest"] = whole.smallest(parameters.rank - 1)
+    return as_json({"hit": hit})
+
+
+def explain_words(ranking: Ranking) -> dict[str, Any]:
+    """Return the one hit, explained word by word. Raises `Problem` where there is none."""
     check_rank(ranking)
     components = ranking.parts(0)
-    reasons = [reason._asdict() for reason in ranking.reasons(0, components)]
-    hit = {**ranking.to_records()[0], "reasons": reasons, "map": word_table(components)}
-    return as_json({"hit": hit})
+    explained = reason_records(ranking.reasons(0, components))
+    return {**ranking.to_records()[0], **explained, "map": word_table(components)}
 
 
 def explain_history(engine: Engine, parameters: ExplainRecommend) -> Response:
@@ -115,7 +127,19 @@ def explain_history(engine: Engine, parameters: ExplainRecommend) -> Response:
     one = {"k": 1, "offset": parameters.rank - 1, "explain": True, "because": MAX_BECAUSE}
     ranking = engine.recommend(**{**parameters.options(), **one})
     check_rank(ranking)
-    return as_json({"hit": ranking.explained_records()[0]})
+    hit = ranking.explained_records()[0]
+    if parameters.explain == SMALLEST:
+        whole = engine.recommend(**{**parameters.options(), **first_hits(parameters)})
+        hit["smallest"] = whole.smallest(parameters.rank - 1)
+    return as_json({"hit": hit})
+
+
+def first_hits(parameters: ExplainSearch | ExplainRecommend) -> dict[str, Any]:
+    """Return the options of the hits that are asked for, from the first to the last, the one to
+    explain included: it may be gone from these.
+    """
+    k = max(parameters.offset + parameters.k, parameters.rank)
+    return {"k": k, "offset": 0, "explain": False}
 
 
 def check_rank(ranking: Ranking) -> None:

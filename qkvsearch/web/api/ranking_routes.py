@@ -20,6 +20,7 @@ from qkvsearch.web.api.request_parameters import (
     NAMES,
     AnyId,
     AnyIds,
+    ExplainLevel,
     Flag,
     LimitedSize,
     Name,
@@ -42,6 +43,12 @@ from qkvsearch.web.api.strict_route import StrictRoute
 
 router = APIRouter(route_class=StrictRoute)
 
+EXPLAIN_OR_SMALLEST = Field(
+    description="Each score's parts, which add up to it, and reasons in words. `smallest`: also "
+    "the fewest words of the query, or items of the history, without which the hit would not be "
+    "among the hits asked for. The items may then not be recommended either."
+)
+
 
 # --- search ---
 
@@ -57,6 +64,7 @@ class SearchParameters(RankingParameters):
             exclude=True,
         ),
     ]
+    explain: Annotated[ExplainLevel, EXPLAIN_OR_SMALLEST] = False  # type: ignore[assignment]
     heads: Text | None = option("heads")
     user: Text | None = option("user")
     strict_user: Flag = option("strict_user")
@@ -74,7 +82,7 @@ class SearchParameters(RankingParameters):
     @property
     def is_slow(self) -> bool:
         """Snippets and matches read the whole texts of the hits, as explanations do."""
-        return self.explain or self.snippet or self.matches
+        return bool(self.explain) or self.snippet or self.matches
 
 
 class SearchBatch(Parameters):
@@ -156,6 +164,7 @@ Rating = Annotated[str, Field(max_length=2100, examples=["m042=4.5"])]
 class RecommendOptions(RankingParameters):
     """How items are scored, and how the hits are shown."""
 
+    explain: Annotated[ExplainLevel, EXPLAIN_OR_SMALLEST] = False  # type: ignore[assignment]
     strict_user: Flag = option("strict_user")
     seen: Flag = option("seen")
     model: Model = option("model")

@@ -1,7 +1,7 @@
 """Parameters that several routes share, with their limits and descriptions."""
 
 from math import isfinite
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import Path
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
@@ -80,6 +80,10 @@ def _refuse_number(value: Any) -> Any:
 Flag = Annotated[bool, BeforeValidator(_refuse_number)]
 
 
+# Whether to explain, or the one word for more of it.
+ExplainLevel = Literal["smallest"] | Flag
+
+
 class Parameters(BaseModel):
     """Parameters by their names in the engine. Those with `exclude=True` are the API's own."""
 
@@ -125,4 +129,4 @@ class RankingParameters(Parameters):
     @property
     def is_slow(self) -> bool:
         """Whether the answer takes the time of an explanation."""
-        return self.explain
+        return bool(self.explain)

@@ -113,7 +113,7 @@ def check_size(n_bytes: int) -> None:
         raise Problem(400, detail)
 
 
-def ranking_fields(ranking: Ranking, explain: bool) -> dict[str, Any]:
+def ranking_fields(ranking: Ranking, explain: bool | str) -> dict[str, Any]:
     """Return notes and hits; with `explain` also the parts of each score, and reasons in words."""
     hits = ranking.explained_records() if explain else ranking.to_records()
     return {"notes": list(ranking.notes), "hits": hits}

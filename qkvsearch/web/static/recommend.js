@@ -119,7 +119,7 @@ function ready() {
 /** One hit with all of its reasons; null where there is none at this rank any more. */
 async function reasonsOf(rank) {
   try {
-    return (await ask("explain/recommend", {}, { method: "POST", body: { ...known(), rank } })).hit;
+    return (await ask("explain/recommend", {}, { method: "POST", body: { ...known(), rank, explain: "smallest" } })).hit;
   } catch (error) {
     if (!(error instanceof Refused)) throw error;
     if (error.status === 404) return null;
@@ -159,6 +159,16 @@ const act = {
     update();
     showChanges(choice.without, titleOf, null, act.leaveOut);
     if (inList) (document.querySelector(`#left-out [data-without="${CSS.escape(id)}"]`) ?? byId("list-heading")).focus();
+  },
+  leaveOutAll(items) {
+    for (const [id, title] of items) {
+      titles.set(id, title);
+      choice.without.add(id);
+    }
+    told = say("did", { act: say("leftOut"), title: items.map(([, title]) => brief(title)).join(", ") });
+    update();
+    showChanges(choice.without, titleOf, null, act.leaveOut);
+    byId("list-heading").focus();
   },
 };
 

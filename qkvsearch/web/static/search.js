@@ -155,6 +155,7 @@ function show(found, values, newest) {
     explained: found.explained,
     similar: (hit) => `?${query({ ...kept(), similar: name(hit.id) })}`,
     explain: (hit) => explain(hit, values),
+    gone: (hit) => gone(hit, values),
     opened: (open) => {
       asked.open = open;
       remember(address());
@@ -224,6 +225,21 @@ async function explain(hit, values) {
   announce(say("changed"));
   again();
   return null;
+}
+
+// The questions about what would have to be gone: one after the other.
+let asking = Promise.resolve();
+
+/** A promise of the words without which a hit would not be listed; null where it is not by words. The promise is of
+ *  null where there is no answer, or another hit is there now. */
+function gone(hit, values) {
+  if (values.similar || !values.q.trim() || order(values)) return null;
+  const given = { ...words(values), ...common(values), k: values.offset + values.k, rank: hit.rank, explain: "smallest" };
+  asking = asking.then(() => ask("explain/search", given)).then(
+    (found) => (found.hit.id === hit.id ? found.hit.smallest : null),
+    () => null,
+  );
+  return asking;
 }
 
 /** Whether bars and heads were switched on in this browser; is: what to remember, if it may. */

@@ -25,6 +25,15 @@ const language = document.documentElement.lang;
 const counts = new Intl.NumberFormat(language);
 const shares = new Intl.NumberFormat(language, { style: "percent", maximumFractionDigits: 1 });
 
+const lists = new Intl.ListFormat(language);
+
+/** "a, b and c" as nodes, what is listed made by `node`. */
+export const listedAs = (names, node) =>
+  lists.formatToParts(names.map(String)).map(({ type, value }) =>
+    // Chinese puts nothing around its "and", where names may have blanks.
+    type === "element" ? node(value) : value.replace(/^([和及])$/, " $1 "),
+  );
+
 /** 12,345 */
 export const count = (n) => counts.format(n);
 

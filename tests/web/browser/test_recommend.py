@@ -1,6 +1,7 @@
 """The page that recommends, as a visitor uses it: by keyboard, by mouse, by its address."""
 
 import json
+import re
 import shutil
 from contextlib import contextmanager
 from urllib.parse import parse_qs, urlsplit
@@ -100,6 +101,55 @@ def test_reasons_add_up_in_the_page(at):
         assert "diversity" in names
         hit.locator(".title").click()
         assert hit.locator(".title").get_attribute("aria-expanded") == "false"
+
+
+def thousandths(text):
+    return round(1000 * float(text.replace("−", "-").replace("+", "").lstrip("= ")))
+
+
+@pytest.mark.parametrize("size", [(390, 900), (1280, 900)])
+def test_below_each_title_the_reasons_and_the_others_are_the_score(at, films, size):
+    viewport = {"width": size[0], "height": size[1]}
+    asked = "recommend?user=u021&damping=0.2&diversity=0.2"
+    with at(f"/{asked}", viewport=viewport) as page:
+        hits = get(films, f"/api/v1/{asked}&k=12&explain=true&because=3")["hits"]
+        for place, hit in enumerate(hits):
+            why = page.locator("#hits > li").nth(place).locator(".why")
+            values = why.locator(".reason .value").all_text_contents()
+            assert len(values) == len(hit["because"]) == 6  # three, others, damping, diversity
+            score = thousandths(why.locator(".rest").inner_text().split("=")[1])
+            assert sum(map(thousandths, values)) == score == round(1000 * hit["score"])
+            names = why.locator(".what").all_text_contents()
+            assert sum("others together" in name for name in names) == 1
+        wide = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
+        assert wide <= 0
+
+
+def test_what_would_have_to_be_gone_is_said_and_left_out(at, films):
+    with at("/recommend?user=u021") as page:
+        page.locator("#hits .title").nth(11).click()
+        gone = page.locator("#hits .gone")
+        gone.wait_for()
+        items = json.loads(gone.get_attribute("data-smallest"))
+        (*_, last) = get(films, "/api/v1/recommend?user=u021&k=12&explain=smallest")["hits"]
+        assert items == last["smallest"]["items"]
+        assert items
+        gone.locator("button").click()
+        page.locator("#change-counts", has_text="went").wait_for()
+        rescored(page)
+        assert sorted(asked(page)["without"]) == sorted(items)
+        assert str(last["id"]) not in ids(page)
+
+
+def test_reasons_are_in_the_language_of_the_page(at):
+    with at("/recommend?user=u021", locale="zh-CN") as page:
+        for place in (0, 1):
+            page.locator("#hits .title").nth(place).click()
+            page.locator("#hits .all .sum").nth(place).wait_for()
+        told = page.locator("#hits .words li, #hits .reason .what, #hits .gone").all_text_contents()
+        assert any("的人也喜欢" in text for text in told)
+        english = [text for text in told if re.search(r"people|liked|such as|others|because", text)]
+        assert english == []
 
 
 def test_a_reason_is_clicked_away_and_brought_back(at, films):

@@ -560,3 +560,20 @@ def test_reasons_for_similar_items_are_in_the_language_of_the_page(site, visit, 
         text for text in said if re.search("people:|who like| more$|meaning|same words", text)
     ]
     assert english == []
+
+
+def test_the_words_without_which_a_hit_would_not_be_here_are_said(visit, site):
+    with visit(site, "/?q=bank+of+the+river") as page:
+        loaded(page)
+        page.locator("#hits .title").first.click()
+        gone = page.locator("#hits .without .gone")
+        gone.wait_for()
+        words = json.loads(gone.get_attribute("data-smallest"))
+        assert words
+        assert set(words) <= {"bank", "river"}
+        assert all(word in gone.inner_text() for word in words)
+    with visit(site, "/?similar=v001") as page:  # by no words
+        loaded(page)
+        page.locator("#hits .title").first.click()
+        page.wait_for_selector(".heat")
+        assert page.locator("#hits .without").inner_text() == ""

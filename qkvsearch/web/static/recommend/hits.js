@@ -9,7 +9,7 @@ const shown = new Map();
 /** The ids that are listed, in order. */
 export const listed = () => [...shown.keys()];
 
-/** Show `hits`. marks: by id {text, kind, more}. act: {like, dislike, rate, leaveOut} of (id, title);
+/** Show `hits`. marks: by id {text, kind, more}. act: {like, dislike, rate, leaveOut} of (id, title), leaveOutAll of pairs of these;
  *  full(rank): a promise of the hit at this rank with all its reasons. */
 export function showHits(hits, marks, act, full) {
   const list = byId("hits");
@@ -82,7 +82,7 @@ function makeEntry(id, act) {
     why.replaceChildren(...inShort(hit, scores.reason, act.leaveOut));
     load = async () => {
       const found = await full(hit.rank);
-      if (found && String(found.id) === id) all.replaceChildren(...inFull(found, act.leaveOut));
+      if (found && String(found.id) === id) all.replaceChildren(...inFull(found, act.leaveOut, act.leaveOutAll));
     };
     if (!all.hidden) load();
   };

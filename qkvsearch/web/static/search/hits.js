@@ -13,7 +13,7 @@ let given = [];
 export const hits = () => given;
 
 /** Show rows of an answer. options: columns, {name, type, unit, display} of those to show; explain(hit), asks for the reasons of
- *  one; explained, those of which they are there already, by id; opened(ids), told which are open now; similar(hit), the
+ *  one; gone(hit), a promise of its `smallest`, or null; explained, those of which they are there already, by id; opened(ids), told which are open now; similar(hit), the
  *  address of its neighbours; keep, whether they are added to those that are there. */
 export function showHits(rows, options) {
   const list = byId("hits");
@@ -27,7 +27,7 @@ export function showHits(rows, options) {
     const before = still.get(String(hit.id))?.querySelector(".explanation");
     const known = options.explained.get(hit.id);
     if (before) unfold(item, before);
-    else if (known) unfold(item, explanation(known));
+    else if (known) unfold(item, explanation(known, options.gone(known)));
     return item;
   });
   // Another list, not other entries: what is new cannot be seen to jump.
@@ -96,7 +96,7 @@ async function toggle(item, hit, options) {
     try {
       const found = await options.explain(hit);
       if (found === null) return;
-      panel.replaceWith(explanation(found));
+      panel.replaceWith(explanation(found, options.gone(found)));
       announce(say("explained", { title: shortly(hit), score: say("sum", { score: number(hit.score, 3) }) }));
     } catch (error) {
       panel.replaceChildren(el("p", { class: "note bad" }, error.message));

@@ -1,16 +1,27 @@
 // Why one hit has its score: reasons in words, what each head adds, and a table word by word.
 import { el, owned } from "../dom.js";
 import { contributions, labelled, named } from "../heads.js";
-import { addingUp, count, knows, number, roundedTo, say, signed } from "../words.js";
+import { addingUp, count, knows, listedAs, number, roundedTo, say, signed } from "../words.js";
 
-/** The panel. hit: of /explain, with `reasons` and `map`. */
-export function explanation(hit) {
+/** The panel. hit: of /explain, with `reasons` and `map`; gone: a promise of its `smallest`, or null. */
+export function explanation(hit, gone) {
+  const without = el("div", { class: "without" });
+  gone?.then((found) => found && without.replaceChildren(goneWithout(found)));
   return el(
     "div",
     { class: "explanation" },
+    without,
     el("div", { class: "two" }, inWords(hit), byHead(hit)),
     wordByWord(hit),
   );
+}
+
+/** Without which words the hit would not be listed. smallest: as the API has it. */
+function goneWithout({ words }) {
+  if (!words.length) return el("p", { class: "quiet" }, say("nothingGone"));
+  const [before, after] = say("gone").split("{words}");
+  const named = listedAs(words, (word) => el("b", {}, owned(word, 80)));
+  return el("p", { class: "gone", "data-smallest": JSON.stringify(words) }, before, ...named, after);
 }
 
 const adding = (value, most) =>
@@ -55,8 +66,8 @@ function listed(names) {
 /** What the engine says in English, in the reader's language; the catalog's words stay. */
 function translated(reason) {
   if (knows(`r_${reason}`)) return say(`r_${reason}`);
-  const smaller = /^([\d,]+) smaller ones$/.exec(reason);
-  if (smaller) return say("r_smaller ones", { n: smaller[1] });
+  const others = /^([\d,]+) others$/.exec(reason);
+  if (others) return say("r_others", { n: others[1] });
   const similar = /^(similar meaning to|same words as) (.*)$/.exec(reason);
   if (similar) return say(`r_${similar[1]}`, { words: listed(similar[2]) });
   const people = /^people: ([\d,]+) of the ([\d,]+) who likes? (.*) also likes? this$/.exec(reason);
