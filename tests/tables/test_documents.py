@@ -133,6 +133,29 @@ def test_scripts_styles_and_navigation_of_a_page_are_no_text():
 
 
 @pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        ("<header><h1>Site</h1></header>{}<aside>Buy</aside><footer>Imprint</footer>", "Bread"),
+        ("<article><header>{}</header>Knead<footer>Ann</footer></article>", "Bread\n\nKnead"),
+        (
+            "<div role=main><header>Kept</header>{}</div><div role=banner>Site</div>",
+            "Kept\n\nBread",
+        ),
+        ("{}<form><p>Subscribe</p></form><div class='site-footer'>Imprint</div>", "Bread"),
+        ("<form id=aspnetForm>{}<p>Rye<input></form>", "Bread\n\nRye"),
+        (
+            "{}<div id=onetrust-banner-sdk>Cookies</div><div class='js-cookie-consent'>OK</div>",
+            "Bread",
+        ),
+        ("<div class=cookie-recipe>{}</div>", "Bread"),
+        ("<footer>{}</footer>", "Bread"),
+    ],
+)
+def test_only_the_main_text_of_a_page_is_read(body, text):
+    assert read_page(f"<body>{body.format('<p>Bread</p>')}</body>").text == text
+
+
+@pytest.mark.parametrize(
     ("name", "content", "right"),
     [
         ("a.srt", ("\ufeff1\r\n00:01 --> 00:02\r\nÜber\r\n").encode(), "Über"),
