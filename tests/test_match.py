@@ -8,6 +8,7 @@ import pytest
 
 import qkvsearch as qkv
 from qkvsearch.heads.bm25 import LexicalKeys, QueryTerm, TermCounts, length_norms
+from qkvsearch.heads.word_index import WordIndex, WordSequences
 from qkvsearch.rank.grades import (
     FEW_WORDS,
     LITTLE,
@@ -122,7 +123,9 @@ def words_of(text, *documents):
     keys = LexicalKeys.weighed(counts, length_norms(counts.lengths(len(documents))))
     tokens = analyzer.query_tokens(text)
     lookup = SimpleNamespace(tokens=tokens, terms=[QueryTerm.of(token) for token in tokens])
-    words = QueryWords.of(keys, lookup, tokens, np.arange(len(documents)))
+    sequences = WordSequences.of_fields([documents], analyzer)
+    index = WordIndex([(sequences, np.arange(len(documents)))], len(documents))
+    words = QueryWords.of(keys, index, lookup, tokens, np.arange(len(documents)))
     return words, words.shares.round(2).tolist()
 
 

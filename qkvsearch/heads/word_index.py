@@ -202,6 +202,27 @@ class WordSequences:
 
         return cached_by_word(rows, CACHED_PREFIXES)
 
+    def rows_with_unit(self, unit: str, short: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the rows that have a character in a column of at most `short` words: as a word of
+        its own, and as a word or within one; both ascending.
+
+        >>> text = WordSequences.of_fields([["茶碗", "碗", "茶杯"]])
+        >>> [rows.tolist() for rows in text.rows_with_unit("碗", 3)]
+        [[1], [0, 1]]
+        """
+        slots = self.fitting(unit)[self.words].nonzero()[0]
+        ends = self._ends
+        column = ends.searchsorted(slots)
+        is_short = ends[column] - ends[column - 1] - 1 <= short
+        is_word = self.spellings[self.words[slots]] == unit.encode(errors="replace")
+        rows = self.indptr.searchsorted(slots, side="right") - 1
+        return np.unique(rows[is_word & is_short]), np.unique(rows[is_short])
+
+    @cached_property
+    def _ends(self) -> np.ndarray:
+        """Where columns end, ascending: the one before the first at −1."""
+        return np.concatenate([[-1], (self.words == 0).nonzero()[0], [len(self.words)]])
+
     def rows_starting_with(self, fits: Sequence[np.ndarray], rows: np.ndarray) -> np.ndarray:
         """Return which of `rows` begin, in their first column, with words that fit."""
         longest = int(np.diff(self.indptr).max(initial=0))
@@ -306,6 +327,15 @@ class WordIndex:
         """Return how many words an item has, with the ends of columns."""
         words, row = self._piece_of(item)
         return int(words.indptr[row + 1] - words.indptr[row])
+
+    def with_unit(self, unit: str, short: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return `WordSequences.rows_with_unit` of all items, ascending items."""
+        found = []
+        for words, item_rows in self.pieces:
+            items = (item_rows[rows] for rows in words.rows_with_unit(unit, short))
+            found.append([of_piece[of_piece >= 0] for of_piece in items])
+        as_word, in_short = (np.sort(np.concatenate(items)) for items in zip(*found, strict=True))
+        return as_word, in_short
 
     def _piece_of(self, item: int) -> tuple[WordSequences, int]:
         """Return the words of the segment that has an item, and its row there."""

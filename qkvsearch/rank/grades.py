@@ -21,6 +21,7 @@ import numpy as np
 from qkvsearch._utils.caching import cached_property
 from qkvsearch.heads.bm25 import QueryTerm, TermKeys
 from qkvsearch.heads.lookup import Lookup
+from qkvsearch.heads.single_units import PARTICLES, SingleUnits
 from qkvsearch.heads.stored_models import StoredModels
 from qkvsearch.heads.unit_phrases import has_unspaced, overlap, units_of
 from qkvsearch.heads.word_index import WordIndex
@@ -120,7 +121,7 @@ def grades(
         # What is graded is the best passage of a long text.
         keys, index = models.units.terms, models.units.words
         rows = fused.best.of_items[positions]
-    words = QueryWords.of(keys, query, tokens, rows)
+    words = QueryWords.of(keys, index, query, tokens, rows)
     fitted = grader()
     probabilities = fitted.probabilities(numbers(models, words, fused, positions))
     has_much = words.shares >= MUCH
@@ -195,7 +196,8 @@ class QueryWords:
     In scripts without spaces they are pairs of units (characters, or letters with their vowels),
     which overlap. Each counts `PAIR_WEIGHT`. Pairs that no text has count nothing, since most of
     them are the end of a word and the beginning of the next one. A unit that is in no other pair
-    counts as a word that no hit has: nearly every long text has it somewhere.
+    counts as a word that only a hit has where it is a word of its own (`SingleUnits`): nearly every
+    long text has it somewhere.
     """
 
     # How many words there are. Each pair of Chinese characters is one.
@@ -209,7 +211,12 @@ class QueryWords:
 
     @classmethod
     def of(
-        cls, keys: TermKeys, query: Lookup, tokens: Sequence[Token], positions: np.ndarray
+        cls,
+        keys: TermKeys,
+        index: WordIndex,
+        query: Lookup,
+        tokens: Sequence[Token],
+        positions: np.ndarray,
     ) -> QueryWords:
         """Look the words of a query up. tokens: all of them in order, with stop words."""
         # The type of the items that have a word, which are not copied to compare them.
@@ -221,7 +228,9 @@ class QueryWords:
         n_words: float = len(words)
         if has_unspaced(query.tokens):
             n_words = sum(1 / PAIRS_OF_A_WORD if _is_thai(word.text) else 1 for word in words)
-            words = _without_overlap(keys, words, positions)
+            alone = SingleUnits.of(keys, index, query.tokens)
+            as_words = {} if alone is None else alone.as_words
+            words = _without_overlap(keys, words, positions, as_words)
         if not words:
             return cls(0, np.zeros(0), np.zeros((0, len(positions)), dtype=bool), [])
         return cls(
@@ -332,12 +341,15 @@ def _is_pair(text: str) -> bool:
 
 
 def _without_overlap(
-    keys: TermKeys, found: Sequence[_Found], positions: np.ndarray
+    keys: TermKeys,
+    found: Sequence[_Found],
+    positions: np.ndarray,
+    as_words: Mapping[str, np.ndarray],
 ) -> list[_Found]:
     """Return the words with each run of overlapping pairs as `_by_units` has it."""
     words: list[_Found] = []
     for run in _runs(found):
-        words += _by_units(keys, run, positions) if _is_pair(run[0].text) else run
+        words += _by_units(keys, run, positions, as_words) if _is_pair(run[0].text) else run
     return words
 
 
@@ -352,16 +364,25 @@ def _runs(found: Sequence[_Found]) -> list[list[_Found]]:
     return runs
 
 
-def _by_units(keys: TermKeys, pairs: Sequence[_Found], positions: np.ndarray) -> list[_Found]:
+def _by_units(
+    keys: TermKeys,
+    pairs: Sequence[_Found],
+    positions: np.ndarray,
+    as_words: Mapping[str, np.ndarray],
+) -> list[_Found]:
     """Return what a run of overlapping pairs asks for: the pairs that texts have, and each unit
-    that is in none of these, which no hit has as it was typed. All count `PAIR_WEIGHT`.
+    that is in none of these, which a hit has only as a word. All count `PAIR_WEIGHT`.
+
+    as_words: by unit, the items that have it as a word.
     """
     parts = [pair for pair in pairs if pair.is_known]
     units = [units_of(pairs[0].text)[0], *(units_of(pair.text)[1] for pair in pairs)]
     for i, unit in enumerate(units):
+        if unit in PARTICLES:
+            continue
         if not any(pair.is_known for pair in pairs[max(i - 1, 0) : i + 1]):
             token = Token(unit, unit)
             unit_found = _Found.of(keys, token, QueryTerm.of(token), positions)
-            nowhere = np.zeros(len(positions), dtype=bool)
-            parts.append(unit_found._replace(has=nowhere))
+            has = np.isin(positions, as_words.get(unit, ()))
+            parts.append(unit_found._replace(has=has))
     return [part._replace(weight=PAIR_WEIGHT * part.weight) for part in parts]
