@@ -181,3 +181,13 @@ def test_what_speaks_for_a_hit_makes_it_likelier():
     assert probability(words=4.0) > usual
     assert probability(rank=0.0) > usual
     assert 0 < grader().weak < grader().strong < 1
+
+
+def test_a_hit_with_one_of_two_words_in_a_tiny_catalog_is_weak(tmp_path):
+    titles = ["Red bicycle", "Blue kettle", "Garden chair", "Wool blanket", "Bread knife"]
+    texts = ["for children", "boils water", "made of oak", "for cold nights", "cuts bread"]
+    items = pd.DataFrame({"id": list("abcde"), "title": titles, "text": texts})
+    with qkv.build(tmp_path / "ws", items=items, encoder="static") as engine:
+        for query in ("cold beer", "bread oven", "garden hose"):
+            assert [hit.match for hit in engine.search(query, k=1)] == ["weak"]
+        assert engine.search("cold nights", k=1)[0].match == "strong"

@@ -38,7 +38,7 @@ WEIGHT = 0.5
 SHORT = 30
 # A query of so few is answered by an item that has one of them as a word.
 FEW_UNITS = 4
-# Any other query is answered by an item that has this share of its characters, and at least two.
+# One of more than two is answered by an item that has this share of them, and at least two.
 ENOUGH = 0.5
 # Characters that say nothing alone.
 PARTICLES = frozenset(
@@ -117,8 +117,8 @@ class SingleUnits:
 
     @property
     def largest(self) -> dict[str, float]:
-        """By loose character, the most that it adds to a score if it is typed alone."""
-        return {unit: self.keys.largest(unit) for unit in self.loose}
+        """The most that the loose characters, as one word, would add if they were typed alone."""
+        return {"".join(sorted(self.loose)): sum(map(self.keys.largest, self.loose))}
 
     def is_answered(self, tokens: Sequence[Token]) -> bool:
         """Return whether an item has enough of the characters.
@@ -132,7 +132,7 @@ class SingleUnits:
         for unit in self.loose:
             covered[self._items[unit]] += 1
         n_units = sum(unit not in PARTICLES for unit in row.units)
-        return bool(covered.max(initial=0) >= max(2, ENOUGH * n_units))
+        return n_units > 2 and bool(covered.max(initial=0) >= max(2, ENOUGH * n_units))
 
 
 def _is_pair(token: Token) -> bool:

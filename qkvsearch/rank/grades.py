@@ -35,7 +35,8 @@ MOST = 0.8
 # A hit that has this share of them is not weak.
 MUCH = 0.6
 # A hit of a query of so few words is strong only if it has `MUCH` of them. Where texts have at most
-# the share `KNOWN` of them, it is weak with less than `LITTLE`. A near meaning is never weak.
+# the share `KNOWN` of them, it is weak with less than `LITTLE`. A near meaning is never weak, unless
+# it is near for the few words that it has.
 FEW_WORDS, KNOWN, LITTLE = 5, 0.6, 0.38
 # The words of a long text stand together where so many words have them.
 PASSAGE = 30
@@ -129,9 +130,12 @@ def grades(
     is_weak = (probabilities < fitted.weak) & ~has_much
     if words.n <= FEW_WORDS:
         is_strong &= has_much
+        is_near = are_near(models, query.words, fused.raw, positions)
         if query.words.share <= KNOWN:
             is_weak |= words.shares < LITTLE
-        is_weak &= ~are_near(models, query.words, fused.raw, positions)
+            # A hit with one of two words is near for that word, which says nothing new.
+            is_near &= words.shares == 0
+        is_weak &= ~is_near
     is_strong |= words.together(index, rows) >= MOST
     if codes is not None:
         is_strong |= codes.scores[positions] > 0
