@@ -35,8 +35,8 @@ MOST = 0.8
 # A hit that has this share of them is not weak.
 MUCH = 0.6
 # A hit of a query of so few words is strong only if it has `MUCH` of them. Where texts have at most
-# the share `KNOWN` of them, it is weak with less than `LITTLE`. A near meaning is never weak, unless
-# it is near for the few words that it has.
+# the share `KNOWN` of them, it is weak with less than `LITTLE`. A near meaning is never weak, but
+# where it is near for the few words that it has.
 FEW_WORDS, KNOWN, LITTLE = 5, 0.6, 0.38
 # The words of a long text stand together where so many words have them.
 PASSAGE = 30
