@@ -191,3 +191,10 @@ def test_a_hit_with_one_of_two_words_in_a_tiny_catalog_is_weak(tmp_path):
         for query in ("cold beer", "bread oven", "garden hose"):
             assert [hit.match for hit in engine.search(query, k=1)] == ["weak"]
         assert engine.search("cold nights", k=1)[0].match == "strong"
+
+
+def test_a_pair_between_two_chinese_words_that_an_item_has_counts_nothing():
+    documents = ["哈利波特的一生", *[f"哈利 · 波特 {n}" for n in range(4)], "花园"]
+    words, shares = words_of("哈利波特", *documents)
+    assert shares == [1, 1, 1, 1, 1, 0]
+    assert len(words.terms) == 2

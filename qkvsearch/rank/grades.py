@@ -199,7 +199,7 @@ class QueryWords:
 
     In scripts without spaces they are pairs of units (characters, or letters with their vowels),
     which overlap. Each counts `PAIR_WEIGHT`. Pairs that no text has count nothing, since most of
-    them are the end of a word and the beginning of the next one. A unit that is in no other pair
+    them are the end of a word and the beginning of the next one; nor do `_is_seam` pairs. A unit that is in no other pair
     counts as a word that only a hit has where it is a word of its own (`SingleUnits`): nearly every
     long text has it somewhere.
     """
@@ -290,8 +290,14 @@ class _Found(NamedTuple):
     weight: float
     # Which hits have it, bool (n,).
     has: np.ndarray
-    is_known: bool
+    # How many items have it.
+    n_items: int
     term: QueryTerm
+
+    @property
+    def is_known(self) -> bool:
+        """Whether any item has it."""
+        return self.n_items > 0
 
     @classmethod
     def of(cls, keys: TermKeys, token: Token, term: QueryTerm, positions: np.ndarray) -> _Found:
@@ -302,7 +308,7 @@ class _Found(NamedTuple):
             has = np.zeros(len(positions), dtype=bool)
         idf = keys.idf_of(len(items))
         rarity = keys.rarity.get(token.term, 1.0) ** RARITY_POWER
-        return cls(token.text, idf * rarity * term.boost, has, len(items) > 0, term)
+        return cls(token.text, idf * rarity * term.boost, has, len(items), term)
 
 
 def _ways(term: QueryTerm) -> set[str]:
@@ -368,6 +374,16 @@ def _runs(found: Sequence[_Found]) -> list[list[_Found]]:
     return runs
 
 
+def _is_seam(pairs: Sequence[_Found], i: int) -> bool:
+    """Return whether a pair is the end of a word and the beginning of the next one, as 利波 of
+    哈利波特: both pairs around it are in at least twice as many texts.
+    """
+    if not 0 < i < len(pairs) - 1:
+        return False
+    n_around = min(pairs[i - 1].n_items, pairs[i + 1].n_items)
+    return n_around >= 2 * pairs[i].n_items
+
+
 def _by_units(
     keys: TermKeys,
     pairs: Sequence[_Found],
@@ -379,7 +395,7 @@ def _by_units(
 
     as_words: by unit, the items that have it as a word.
     """
-    parts = [pair for pair in pairs if pair.is_known]
+    parts = [pair for i, pair in enumerate(pairs) if pair.is_known and not _is_seam(pairs, i)]
     units = [units_of(pairs[0].text)[0], *(units_of(pair.text)[1] for pair in pairs)]
     for i, unit in enumerate(units):
         if unit in PARTICLES:
