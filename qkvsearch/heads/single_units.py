@@ -80,7 +80,7 @@ class SingleUnits:
         found = {}
         for unit in self.units:
             pause()
-            found[unit] = self.index.with_unit(unit, SHORT)
+            found[unit] = self.index.with_unit(unit, SHORT, unit in self.loose)
         return found
 
     @cached_property

@@ -199,9 +199,9 @@ class QueryWords:
 
     In scripts without spaces they are pairs of units (characters, or letters with their vowels),
     which overlap. Each counts `PAIR_WEIGHT`. Pairs that no text has count nothing, since most of
-    them are the end of a word and the beginning of the next one; nor do `_is_seam` pairs. A unit that is in no other pair
-    counts as a word that only a hit has where it is a word of its own (`SingleUnits`): nearly every
-    long text has it somewhere.
+    them are the end of a word and the beginning of the next one; nor do `_is_seam` pairs. A unit
+    that is in no other pair counts as a word that only a hit has where it is a word of its own
+    (`SingleUnits`): nearly every long text has it somewhere.
     """
 
     # How many words there are. Each pair of Chinese characters is one.
