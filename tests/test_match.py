@@ -8,6 +8,7 @@ import pytest
 
 import qkvsearch as qkv
 from qkvsearch.heads.bm25 import LexicalKeys, QueryTerm, TermCounts, length_norms
+from qkvsearch.heads.word_index import WordIndex, WordSequences
 from qkvsearch.rank.grades import (
     FEW_WORDS,
     LITTLE,
@@ -122,7 +123,9 @@ def words_of(text, *documents):
     keys = LexicalKeys.weighed(counts, length_norms(counts.lengths(len(documents))))
     tokens = analyzer.query_tokens(text)
     lookup = SimpleNamespace(tokens=tokens, terms=[QueryTerm.of(token) for token in tokens])
-    words = QueryWords.of(keys, lookup, tokens, np.arange(len(documents)))
+    sequences = WordSequences.of_fields([documents], analyzer)
+    index = WordIndex([(sequences, np.arange(len(documents)))], len(documents))
+    words = QueryWords.of(keys, index, lookup, tokens, np.arange(len(documents)))
     return words, words.shares.round(2).tolist()
 
 
@@ -178,3 +181,20 @@ def test_what_speaks_for_a_hit_makes_it_likelier():
     assert probability(words=4.0) > usual
     assert probability(rank=0.0) > usual
     assert 0 < grader().weak < grader().strong < 1
+
+
+def test_a_hit_with_one_of_two_words_in_a_tiny_catalog_is_weak(tmp_path):
+    titles = ["Red bicycle", "Blue kettle", "Garden chair", "Wool blanket", "Bread knife"]
+    texts = ["for children", "boils water", "made of oak", "for cold nights", "cuts bread"]
+    items = pd.DataFrame({"id": list("abcde"), "title": titles, "text": texts})
+    with qkv.build(tmp_path / "ws", items=items, encoder="static") as engine:
+        for query in ("cold beer", "bread oven", "garden hose"):
+            assert [hit.match for hit in engine.search(query, k=1)] == ["weak"]
+        assert engine.search("cold nights", k=1)[0].match == "strong"
+
+
+def test_a_pair_between_two_chinese_words_that_an_item_has_counts_nothing():
+    documents = ["哈利波特的一生", *[f"哈利 · 波特 {n}" for n in range(4)], "花园"]
+    words, shares = words_of("哈利波特", *documents)
+    assert shares == [1, 1, 1, 1, 1, 0]
+    assert len(words.terms) == 2

@@ -2,6 +2,7 @@
 
 import json
 import os
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -90,6 +91,13 @@ def test_passages_are_listed_best_first_and_only_on_request(talks):
     assert len(hit.passages) == 3
     assert len({passage["start"] for passage in hit.passages}) == 3
     assert "passages" not in talks.search(query)[0].to_dict()
+
+
+def test_listed_passages_share_no_sentence(talks):
+    passages = talks.search("who sold the ferry of Asker", passages=20)[0].passages
+    assert len(passages) > 5
+    times = sorted((passage["start"], passage["end"]) for passage in passages)
+    assert all(end < start for (_, end), (start, _) in pairwise(times))
 
 
 def test_a_short_item_has_no_passage_and_competes_with_long_ones(talks):

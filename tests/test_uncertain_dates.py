@@ -307,3 +307,66 @@ def test_of_several_rows_the_earliest_date_is_shown_and_each_is_found(tmp_path):
         assert (card["made"], card["made of variants"]) == ("-0499", "-0499, -0043")
         assert ids(engine, "made = '44 BC'") == {"a"}
         assert ids(engine, "made < '0001'") == {"a"}
+
+
+# --- the words of dates ---
+
+
+@pytest.fixture(scope="module")
+def dynasties(tmp_path_factory):
+    plain = {str(n): f"{n}" for n in range(1800, 1830)}
+    dates = plain | {
+        "a": "Song dynasty (960–1279)",
+        "b": "清乾隆",
+        "c": "18th century",
+        "d": "c. 1890",
+    }
+    titles = {"a": "Bowl", "b": "Vase", "c": "Clock", "d": "Horse"}
+    items = pd.DataFrame({"id": list(dates), "title": [titles.get(i, f"Thing {i}") for i in dates]})
+    items["made"] = list(dates.values())
+    path = tmp_path_factory.mktemp("dynasties") / "ws"
+    qkvsearch.build(path, items=items, encoder="corpus").close()
+    return path
+
+
+@pytest.mark.parametrize(
+    ("query", "first"),
+    [
+        ("song dynasty bowl", "a"),
+        ("清乾隆", "b"),
+        ("18th century", "c"),
+        ('made:"song dynasty"', "a"),
+    ],
+)
+def test_the_words_of_a_date_are_searched_and_found(dynasties, query, first):
+    with Engine(dynasties) as engine:
+        assert [hit.id for hit in engine.search(query, k=1)] == [first]
+        assert {column["name"]: column["type"] for column in engine.info()["columns"]}[
+            "made"
+        ] == "date"
+
+
+def test_a_searched_date_is_compared(dynasties):
+    with Engine(dynasties) as engine:
+        assert {hit.id for hit in engine.search("made:1000")} == {"a"}
+        assert ids_of(engine, "made < '1300'") == {"a"}
+
+
+def ids_of(engine, where):
+    return {row["id"] for row in engine.items.list(where=where).rows}
+
+
+def test_a_date_whose_words_change_is_found_by_the_new_ones(dynasties):
+    changed = pd.DataFrame({"id": ["d"], "title": ["Horse"], "made": ["Tang dynasty, 8th century"]})
+    add_items(Workspace(dynasties), changed)
+    with Engine(dynasties) as engine:
+        assert [hit.id for hit in engine.search("tang dynasty", k=1)] == ["d"]
+    merge_segments(Workspace(dynasties))
+    with Engine(dynasties) as engine:
+        assert [hit.id for hit in engine.search("tang dynasty", k=1)] == ["d"]
+
+
+def test_dates_without_other_words_are_not_searched(engine):
+    assert all(
+        column["role"] != "text" for column in engine.info()["columns"] if column["name"] == "made"
+    )

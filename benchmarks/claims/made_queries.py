@@ -21,13 +21,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
-from itertools import combinations
 from pathlib import Path
 from statistics import fmean, median
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 import qkvsearch as qkv
+from benchmarks.support.orders import kendall_tau
 from benchmarks.support.public_data import JudgedTexts, cranfield, own_documents, ted
 from benchmarks.support.results import Row
 from benchmarks.support.script import main
@@ -181,21 +181,6 @@ def mrr(setting: Setting, queries: Sequence[MadeQuery]) -> float:
     return fmean(0.0 if rank is None else 1 / rank for rank in ranks)
 
 
-def kendall_tau(people: Figures, made: Figures) -> float:
-    """The share of pairs in the same order less that in the other one.
-
-    >>> kendall_tau({"a": 3, "b": 2, "c": 1}, {"a": 3, "b": 1, "c": 2})
-    0.3333333333333333
-    """
-    products = [
-        (people[one] - people[other]) * (made[one] - made[other])
-        for one, other in combinations(people, 2)
-        if people[one] != people[other]
-    ]
-    same, opposite = (sum(sign * each > 0 for each in products) for sign in (1, -1))
-    return (same - opposite) / len(products)
-
-
 # --- the tables ---
 
 
@@ -224,7 +209,9 @@ def compared(
 
 
 def agreement(task: str, name: str, people: Figures, seeds: Sequence[Figures]) -> Iterator[Row]:
-    taus = [kendall_tau(people, made) for made in seeds]
+    names = list(people)
+    by_people = [people[name] for name in names]
+    taus = [kendall_tau(by_people, [made[name] for name in names]) for made in seeds]
     yield Row(task, name, "τ, median of five seeds", median(taus))
     yield Row(task, name, "lowest", min(taus))
 

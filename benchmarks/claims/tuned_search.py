@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from itertools import combinations
 from math import inf
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,6 +21,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 import qkvsearch as qkv
+from benchmarks.support.orders import kendall_tau
 from benchmarks.support.public_data import JudgedTexts, cranfield, cranfield_with_sources, ted
 from benchmarks.support.results import Row
 from benchmarks.support.script import main
@@ -101,12 +101,7 @@ def single_steps(build: LoadedBuild, asking: Asking, part: str, queries: list[Qu
 
 def tau(first: np.ndarray, second: np.ndarray) -> float:
     """Kendall's τ of the steps and of no step."""
-    first, second = np.append(first, 0.0), np.append(second, 0.0)
-    signs = [
-        np.sign(first[a] - first[b]) * np.sign(second[a] - second[b])
-        for a, b in combinations(range(len(first)), 2)
-    ]
-    return float(np.mean(signs))
+    return kendall_tau([*first, 0.0], [*second, 0.0], ties=True)
 
 
 def agreement(name: str, data: JudgedTexts) -> Iterator[Row]:

@@ -50,7 +50,9 @@ def first_hits(encoder: str) -> tuple[np.ndarray, np.ndarray]:
             query = engine.texts.reader.read(text)
             tokens = models.analyzer.tokens(query.understood.text)
             positions = ranking.positions
-            words = QueryWords.of(models.lexical_keys, query.lookup, tokens, positions)
+            words = QueryWords.of(
+                models.lexical_keys, models.words, query.lookup, tokens, positions
+            )
             assert ranking.head is not None
             numbers = grades.numbers(models, words, ranking.head, positions)
             rows.append([float(values[0]) for values in numbers])

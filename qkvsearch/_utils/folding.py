@@ -21,6 +21,14 @@ IN_NUMBERS = {"×": "x", "\u2044": "/", "\u066b": ".", "\u066c": ","}
 PLAIN_SIGNS = str.maketrans(
     dict.fromkeys(APOSTROPHES, "'") | dict.fromkeys(DASHES, "-") | IN_NUMBERS
 )
+# Fractions behind a digit, as decimals: 1½ is 1.5. Alone they are typed as 1/2.
+DECIMALS = dict(
+    zip("½¼¾⅕⅖⅗⅘⅛⅜⅝⅞", ".5 .25 .75 .2 .4 .6 .8 .125 .375 .625 .875".split(), strict=True)
+)
+# Others behind a digit are a number of their own: 1⅓ is 1 1/3.
+ENDLESS = "⅓⅔⅙⅚⅐⅑"
+FRACTIONS = frozenset((*DECIMALS, *ENDLESS))
+MIXED = re.compile(f"[{''.join(FRACTIONS)}](?<=[0-9].)")
 # No reader sees these: soft hyphens, characters of no width, variants of one sign, and the skin
 # tones of an emoji. Joiners have a meaning in the scripts of India and Persia, and in an emoji, so
 # they are left out between Latin, Greek and Cyrillic letters alone.
@@ -37,6 +45,8 @@ def fold(text: str) -> str:
     ("beyonce's dj", "l'oeuvre", 'strasse in lodz')
     >>> fold("п`ять, пʼять"), fold("AB‑1042, 4 × 20")
     ("п'ять, п'ять", 'ab-1042, 4 x 20')
+    >>> fold("1½ cups, ½ l, 2⅓")
+    '1.5 cups, 1/2 l, 2 1/3'
     """
     if text.isascii():
         return text.lower().replace("`", "'")
@@ -68,10 +78,19 @@ def composed(text: str) -> str:
     return text if text.isascii() else unicodedata.normalize("NFC", text)
 
 
+def is_mixed(text: str, i: int) -> bool:
+    """Return whether the fraction at place i of a text belongs to a digit before it."""
+    return MIXED.match(text, i) is not None
+
+
+def _behind_digit(fraction: re.Match[str]) -> str:
+    return DECIMALS.get(fraction[0]) or f" {fraction[0]}"
+
+
 def _decomposed(text: str) -> str:
     """Return a text in lower case, decomposed, with plain signs and without unseen characters."""
     # It would be decomposed into a blank and an accent.
-    typed = text.replace("´", "'")
+    typed = MIXED.sub(_behind_digit, text.replace("´", "'"))
     # Decompose before lower case: "𝐀" has none, but the "A" that it represents has.
     plain = unicodedata.normalize("NFKD", typed).casefold()
     return UNSEEN.sub("", unicodedata.normalize("NFKD", plain.translate(PLAIN_SIGNS)))

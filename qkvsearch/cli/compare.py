@@ -95,8 +95,8 @@ def compare(
     """Compare the ten hits of queries in two builds, and say why each item rose or fell.
 
     A BUILD is an id, as builds lists them. One is compared with the current build. Without any, the
-    current build is compared with the one before it, or with --heads with itself. Nothing is
-    changed.
+    current build is compared with the one before it (after a rollback to the first build, with the
+    newest one), or with --heads with itself. Nothing is changed.
 
     The reason of a move is what became of the items that it passed, or that passed it: they left or
     joined the catalog, or their scores differ. Then it names the word or the head that changed the

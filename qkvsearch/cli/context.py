@@ -7,6 +7,7 @@ import errno
 import gc
 import os
 import re
+import shlex
 import shutil
 import sys
 import tempfile
@@ -63,6 +64,11 @@ RARE = frozenset(
         "temperature",
         "wait",
     }
+)
+# A command in a message that is about a workspace, without -w.
+HINT = re.compile(
+    r"\bqkvsearch (?=(?:add|builds|compact|compare|evaluate|export|info|items|learn|recommend|"
+    r"record|remove|repair|rollback|search|show|sync|tune)\b)"
 )
 # A number as users type it.
 NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?", re.IGNORECASE)
@@ -142,7 +148,14 @@ class CommandContext:
 
     def message(self, text: str) -> None:
         """Print a line to stderr, unless --quiet; on a terminal in several lines if it is long."""
-        self.message_table(fitting(printable(text)))
+        self.message_table(fitting(printable(self.hint(text))))
+
+    def hint(self, text: str) -> str:
+        """Return a text whose commands are for the workspace of -w, so that they can be copied."""
+        if self.workspace is None:
+            return text
+        named = f"qkvsearch -w {shlex.quote(str(self.workspace))} "
+        return HINT.sub(lambda _: named, text)
 
     def message_table(self, table: str) -> None:
         """Print a table to stderr, unless --quiet.
@@ -336,7 +349,8 @@ def _width_of_stderr() -> int:
 
 
 def spelled(message: str, context: click.Context, command: click.Command | None) -> str:
-    """Return a message with parameters spelled as on the command line: `recent` as --recent.
+    """Return a message with parameters spelled as on the command line: `recent` as --recent, and
+    commands with the workspace.
 
     A parameter that the command does not have may be one of `build` or `search`. Words in backticks
     that the user typed stay as they are.
@@ -353,7 +367,9 @@ def spelled(message: str, context: click.Context, command: click.Command | None)
         is_typed = any(quoted in word for word in typed)
         return quoted if is_typed else spellings.get(name, quoted)
 
-    return re.sub(r"`(\w+)`", spelling, message)
+    message = re.sub(r"`(\w+)`", spelling, message)
+    run = context.find_object(CommandContext)
+    return message if run is None else run.hint(message)
 
 
 def _spellings(root: click.Context, command: click.Command | None) -> dict[str, str]:

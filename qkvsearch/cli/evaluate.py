@@ -225,7 +225,7 @@ def _recommend_tables(result: Evaluation) -> str:
         f"{result.protocol}, k = {facts['k']}: {users} evaluated; "
         f"{quantity(facts['train'], 'interaction')} to learn from, {facts['test']:,} held out",
         "* best; ± half of the 95% interval, bootstrapped over users",
-        *result.sentences(),
+        *map(settings().hint, result.sentences()),
     ]
     tables = [
         _system_table(result, names[start : start + MAX_COLUMNS])

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from string import Template
 
+from qkvsearch.evaluation.base_page import with_base
 from qkvsearch.lessons.markup import Html, element, joined
 
 FILES = Path(__file__).parent
@@ -15,7 +16,7 @@ def page(title: str, introduction: Iterable[str], body: Iterable[str]) -> str:
     """Return a whole page, with colours that follow the reader's light or dark screen."""
     return Template((FILES / "page.html").read_text(encoding="utf-8")).substitute(
         title=joined([title]),
-        style=(FILES / "page.css").read_text(encoding="utf-8"),
+        style=with_base((FILES / "page.css").read_text(encoding="utf-8")),
         introduction=joined(introduction, "\n"),
         body=joined(body, "\n"),
     )

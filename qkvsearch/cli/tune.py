@@ -130,7 +130,7 @@ def _conclusion(result: Tuning) -> str:
         sentences = [difference, f"{interval}.", "Now in use: the default settings"]
     else:
         in_use = f"Now in use: {_settings_text(result.settings)}"
-        sentences = [difference, f"{interval}.", in_use, BACK]
+        sentences = [difference, f"{interval}.", in_use, settings().hint(BACK)]
     return "\n".join(map(filled, sentences))
 
 
@@ -243,5 +243,5 @@ def _search_conclusion(result: SearchTuning) -> str:
         )
     sentences = [f"{difference}.", f"Now in use: {found}"]
     if result.settings:
-        sentences.append(BACK)
+        sentences.append(settings().hint(BACK))
     return "\n".join(map(filled, sentences))

@@ -911,7 +911,8 @@ class Engine:
         hits, and which items rose and fell by which reason. Nothing is changed.
 
         before, after: builds, as `builds` lists them. By default `after` is the current build, and
-            `before` the one before it, or the current one where only heads differ.
+            `before` the one before it, or the current one where only heads differ. After a rollback
+            to the first build, `before` is the newest one.
         queries: a file, with a text or id<TAB>text in each line; or texts, by id or in a list. By
             default queries are made of the catalog of `before`, by `random_state`.
         heads: the heads by which `after` answers, as in `search`; before_heads: those of `before`.

@@ -69,11 +69,8 @@ class ItemKeys(ABC, Generic[S]):
         """Return the items whose exact score is above a threshold, bool (n_items,)."""
 
 
-@dataclass(frozen=True)
-class DenseKeys(ItemKeys[Scores]):
-    """One vector for each item, float32 (n_items, d). A score is query · key."""
-
-    vectors: np.ndarray
+class ExactKeys(ItemKeys[Scores]):
+    """Keys that are all at hand, so that scores are exact, and their mean is known."""
 
     def mean_key(self) -> np.ndarray:
         return self._mean
@@ -81,6 +78,13 @@ class DenseKeys(ItemKeys[Scores]):
     @cached_property
     def _mean(self) -> np.ndarray:
         return np.asarray(self.vectors.mean(axis=0, dtype=np.float64))
+
+
+@dataclass(frozen=True)
+class DenseKeys(ExactKeys):
+    """One vector for each item, float32 (n_items, d). A score is query · key."""
+
+    vectors: np.ndarray
 
     def scored(self, name: str, vector: np.ndarray, parts: PartsOf) -> Scores:
         return Scores(name, self.vectors @ vector, parts)

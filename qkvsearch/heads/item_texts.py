@@ -10,7 +10,6 @@ import numpy as np
 from qkvsearch.heads.dense_keys import ItemKeys
 from qkvsearch.heads.stored_models import StoredModels
 from qkvsearch.store import StoredCatalog
-from qkvsearch.tables.column_types import text_read
 from qkvsearch.text.labelled import LabelledVectors
 from qkvsearch.text.text_encoder import Weights, item_pieces
 
@@ -29,10 +28,7 @@ class ItemTexts:
 
     def of(self, position: int) -> list[str]:
         """Return the searched text of an item, column by column."""
-        row = self.catalog.row(position)
-        columns = self.catalog.catalog_columns
-        searched = [columns.stored_as(name) for name in self.columns]
-        return [text_read(row[column.stored], column.type, column.unit) for column in searched]
+        return self.catalog.searched_texts([position], self.columns)[0] if self.columns else []
 
     def of_unit(self, unit: int) -> list[str]:
         """Return the searched text of an item or passage, column by column."""

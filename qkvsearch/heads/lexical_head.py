@@ -1,9 +1,12 @@
-"""The lexical head: items that have the query's words, their pairs, and its codes."""
+"""The lexical head: items that have the query's words, their pairs, its Chinese characters, and its
+codes.
+"""
 
 from __future__ import annotations
 
 from qkvsearch.heads.bm25 import TermKeys
 from qkvsearch.heads.search_head import Asked, TextHead, by_language
+from qkvsearch.heads.single_units import SingleUnits
 from qkvsearch.heads.word_pairs import word_pairs
 from qkvsearch.scores.fusion import Scores, summed
 
@@ -17,7 +20,8 @@ class LexicalHead(TextHead):
     reason = "same word"
 
     def scores(self, asked: Asked) -> Scores | None:
-        """Return the sum of words, pairs of words, and codes; None where no item has any."""
+        """Return the sum of words, pairs of words, characters and codes; None where no item has
+        any."""
         query, models, units = asked.query, asked.models, asked.units
         keys: TermKeys = models.lexical_keys
         index, mask, largest = models.words, asked.mask, query.words.largest
@@ -29,10 +33,12 @@ class LexicalHead(TextHead):
         pairs = None
         if words is not None:
             pairs = word_pairs(query.tokens, largest, words, index, mask)
+        units_of_query = SingleUnits.of(keys, index, query.tokens)
+        characters = None if units_of_query is None else units_of_query.scores(self.name)
         codes = query.codes.head(asked.catalog)
         if codes is not None and units is not None:
             codes = units.expanded(codes)
-        known = [scores for scores in (words, pairs, codes) if scores is not None]
+        known = [scores for scores in (words, pairs, characters, codes) if scores is not None]
         return summed(known) if known else None
 
 

@@ -10,11 +10,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from qkvsearch._utils.caching import cached_property
 from qkvsearch._utils.callbacks import Progress
 from qkvsearch.heads.component import Addition, BuildModels, IndexComponent
 from qkvsearch.heads.dense import DenseComponent
-from qkvsearch.heads.dense_keys import ItemKeys
+from qkvsearch.heads.dense_keys import ExactKeys, ItemKeys
 from qkvsearch.heads.passage_encoding import encoded_passages
 from qkvsearch.heads.passages import Passages, PassagesComponent, Units, in_order
 from qkvsearch.scores.components import PartsOf
@@ -25,7 +24,7 @@ from qkvsearch.text.labelled import LabelledVectors
 
 
 @dataclass(frozen=True)
-class UnitKeys(ItemKeys[Scores]):
+class UnitKeys(ExactKeys):
     """The keys of all units. Their scores are exact, also where those of items are estimates."""
 
     of_items: ItemKeys[Any]
@@ -42,13 +41,6 @@ class UnitKeys(ItemKeys[Scores]):
     def vectors(self) -> np.ndarray:
         """The keys of all units, a copy, float32 (n_units, d)."""
         return np.concatenate([self.of_items.vectors[self.units.short_items], self.of_passages])
-
-    def mean_key(self) -> np.ndarray:
-        return self._mean
-
-    @cached_property
-    def _mean(self) -> np.ndarray:
-        return np.asarray(self.vectors.mean(axis=0, dtype=np.float64))
 
     def scored(self, name: str, vector: np.ndarray, parts: PartsOf) -> Scores:
         return Scores(name, self.products(vector), parts)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from heapq import nsmallest
 
 import numpy as np
@@ -16,6 +17,9 @@ from qkvsearch.text.vocabulary import Vocabulary
 # The spelling in row 0, which marks the end of a column's text.
 END = b""
 CACHED_PREFIXES = 1 << 12
+CACHED_UNITS = 64
+# The first Chinese character.
+FIRST_HAN = "\u3400".encode()
 # Words of a text with at most two others between them are neighbours, as in "the end of the world".
 MAX_STEP = 3
 
@@ -202,6 +206,60 @@ class WordSequences:
 
         return cached_by_word(rows, CACHED_PREFIXES)
 
+    def rows_with_unit(
+        self, unit: str, short: int, within: bool = True
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the rows that have a character in a column of at most `short` words: as a word of
+        its own, and as a word or `within` one; both ascending.
+
+        >>> text = WordSequences.of_fields([["茶碗", "碗", "茶杯"]])
+        >>> [rows.tolist() for rows in text.rows_with_unit("碗", 3)]
+        [[1], [0, 1]]
+        """
+        as_word = self._rows_in_short(self._rows_of_spelling(unit), short)
+        if not within:
+            return as_word, as_word
+        return as_word, self._rows_in_short(self._rows_with(unit), short)
+
+    def _rows_of_spelling(self, word: str) -> np.ndarray:
+        """Return the row of a spelling, (0,) or (1,)."""
+        encoded = word.encode(errors="replace")
+        row = int(self.spellings.searchsorted(encoded))
+        is_there = row < len(self.spellings) and self.spellings[row] == encoded
+        return np.array([row] if is_there else [], dtype=np.int64)
+
+    def _rows_with(self, unit: str) -> np.ndarray:
+        """Return the rows of the spellings that are a character, or a pair with it."""
+        encoded = np.frombuffer(unit.encode(errors="replace"), np.uint8)
+        n = len(encoded)
+        width = self.spellings.dtype.itemsize
+        # Bytes of UTF-8 compare as the numbers that they are: those of Han come last.
+        first = int(self.spellings.searchsorted(FIRST_HAN))
+        letters = self.spellings[first:].view(np.uint8).reshape(-1, width)
+        # The second character of a pair of the same length begins behind the first one.
+        has_unit = np.zeros(len(letters), dtype=bool)
+        for start in (0, n):
+            if start + n <= width:
+                has_unit |= (letters[:, start : start + n] == encoded).all(axis=1)
+        return first + has_unit.nonzero()[0]
+
+    def _rows_in_short(self, spellings: np.ndarray, short: int) -> np.ndarray:
+        """Return the rows that have one of these words in a column of at most `short` words."""
+        if not len(spellings):
+            return np.zeros(0, np.int64)
+        fits = np.zeros(len(self.spellings), dtype=bool)
+        fits[spellings] = True
+        slots = fits[self.words].nonzero()[0]
+        ends = self._ends
+        column = ends.searchsorted(slots)
+        is_short = ends[column] - ends[column - 1] - 1 <= short
+        return np.unique(self.indptr.searchsorted(slots[is_short], side="right") - 1)
+
+    @cached_property
+    def _ends(self) -> np.ndarray:
+        """Where columns end, ascending: the one before the first at −1."""
+        return np.concatenate([[-1], (self.words == 0).nonzero()[0], [len(self.words)]])
+
     def rows_starting_with(self, fits: Sequence[np.ndarray], rows: np.ndarray) -> np.ndarray:
         """Return which of `rows` begin, in their first column, with words that fit."""
         longest = int(np.diff(self.indptr).max(initial=0))
@@ -306,6 +364,26 @@ class WordIndex:
         """Return how many words an item has, with the ends of columns."""
         words, row = self._piece_of(item)
         return int(words.indptr[row + 1] - words.indptr[row])
+
+    def with_unit(self, unit: str, short: int, within: bool) -> tuple[np.ndarray, np.ndarray]:
+        """Return `WordSequences.rows_with_unit` of all items, ascending items."""
+        return self._with_unit(unit, short, within)
+
+    @cached_property
+    def _with_unit(self) -> Callable[[str, int, bool], tuple[np.ndarray, np.ndarray]]:
+        # Each step of a search asks for the same characters.
+        pieces = self.pieces
+
+        @lru_cache(CACHED_UNITS)
+        def with_unit(unit: str, short: int, within: bool) -> tuple[np.ndarray, np.ndarray]:
+            found = []
+            for words, item_rows in pieces:
+                items = (item_rows[rows] for rows in words.rows_with_unit(unit, short, within))
+                found.append([of_piece[of_piece >= 0] for of_piece in items])
+            as_word, in_short = (np.sort(np.concatenate(of)) for of in zip(*found, strict=True))
+            return as_word, in_short
+
+        return with_unit
 
     def _piece_of(self, item: int) -> tuple[WordSequences, int]:
         """Return the words of the segment that has an item, and its row there."""

@@ -22,7 +22,6 @@ from qkvsearch.learn.merge import merge_if_many
 from qkvsearch.rank.options import as_list
 from qkvsearch.store import BuildContents, Snapshot, Workspace
 from qkvsearch.store.remote_collections import RemoteCollection
-from qkvsearch.tables.column_types import text_read
 from qkvsearch.tables.columns import Columns, check_column
 from qkvsearch.tables.ids import Id
 from qkvsearch.text.passages import passages
@@ -192,14 +191,9 @@ def remove_items(
 
 def stored_texts(snapshot: Snapshot, positions: np.ndarray) -> set[str]:
     """Return the texts of items, which encoders read."""
-    columns, names = snapshot.catalog.catalog_columns, snapshot.facts["text_columns"]
-    searched = [columns.stored_as(name) for name in names]
-    rows = snapshot.catalog.cells(positions, names) if names else []
-    return {
-        text_read(cell, column.type, column.unit)
-        for row in rows
-        for cell, column in zip(row, searched, strict=True)
-    }
+    names = snapshot.facts["text_columns"]
+    rows = snapshot.catalog.searched_texts(positions, names) if names else []
+    return {text for row in rows for text in row}
 
 
 def _plan_removal(

@@ -211,10 +211,12 @@ def _unread(snapshot: Snapshot, catalog: Catalog, positions: np.ndarray) -> np.n
     unread = positions < 0
     replacing = np.flatnonzero(~unread)
     names = list(catalog.text_columns)
-    before = snapshot.catalog.cells(positions[replacing], names)
-    now = catalog.frame[names].astype(object).fillna("").astype(str).to_numpy(object)
-    for row, cells in zip(replacing, before, strict=True):
-        unread[row] = ["" if cell is None else str(cell) for cell in cells] != list(now[row])
+    if not names:
+        return unread
+    before = snapshot.catalog.searched_texts(positions[replacing], names)
+    now = list(zip(*catalog.fields(), strict=True))
+    for row, texts in zip(replacing.tolist(), before, strict=True):
+        unread[row] = tuple(texts) != now[row]
     return unread
 
 

@@ -27,6 +27,8 @@ from qkvsearch.text.encoders import dense_heads
 from qkvsearch.text.text_encoder import EncodedItems, encode_items
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from qkvsearch.tables.catalog import Catalog
 
 COMMAND = "tune search"
@@ -51,10 +53,23 @@ def stored_items(snapshot: Snapshot) -> Catalog:
     catalog = snapshot.catalog
     frame = pd.DataFrame(list(catalog.all_cells()), columns=catalog.columns, dtype=object)
     ids = catalog.ids("items")
-    searched = tuple(snapshot.facts["text_columns"])
     return Catalog(
-        ids, frame.assign(id=ids.texts), searched, tuple(column_facts(snapshot).values())
+        ids=ids,
+        frame=frame.assign(id=ids.texts),
+        text_columns=tuple(snapshot.facts["text_columns"]),
+        columns=tuple(column_facts(snapshot).values()),
+        originals=_originals(snapshot),
     )
+
+
+def _originals(snapshot: Snapshot) -> dict[str, pd.Series]:
+    """Return what cells were in the owner's file, by column and row."""
+    import pandas as pd
+
+    by_column: dict[str, dict[int, str]] = {}
+    for position, name, text in snapshot.catalog.all_originals():
+        by_column.setdefault(name, {})[position] = text
+    return {name: pd.Series(texts, dtype=object) for name, texts in by_column.items()}
 
 
 def encoded_columns(models: StoredModels, progress: Progress) -> dict[str, EncodedItems]:

@@ -13,6 +13,7 @@ from qkvsearch.heads.answerability import (
     WordStatistics,
     letters_of,
 )
+from qkvsearch.heads.single_units import SingleUnits
 from qkvsearch.heads.stored_models import StoredModels
 from qkvsearch.heads.unit_phrases import has_unspaced, largest_covered_share
 from qkvsearch.rank.ranking import Ranking
@@ -73,6 +74,9 @@ def answerable(
     the query has an id or another code of an item. tokens: the words themselves.
     """
     known = models.answerability
+    characters = SingleUnits.of(models.lexical_keys, models.words, tokens)
+    if characters is not None:
+        words = words._replace(largest={**words.largest, **characters.largest})
     best: dict[str, float] = {}
     for name, head in heads.items():
         if name in models.head_weights:
@@ -94,6 +98,7 @@ def answerable(
         or is_probable
         or _is_near(models, evidence.values, words)
         or _has_enough(models, tokens)
+        or (characters is not None and characters.is_answered(tokens))
     )
     return Answerable(value, answers)
 

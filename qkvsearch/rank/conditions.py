@@ -87,9 +87,17 @@ class _ConditionReader:
             return self._in_texts(clause, items, None)
         column = self._column(clause)
         # No index has signs, such as a tick: the cells are read for these.
-        if column.stored in self._searched and not is_sign(clause.text):
-            return self._in_texts(clause, items, self._searched.index(column.stored))
-        # The column is not searched: test its cells.
+        is_searched = column.stored in self._searched and not is_sign(clause.text)
+        if not is_searched:
+            return self._in_cells(clause, items, column)
+        in_texts = self._in_texts(clause, items, self._searched.index(column.stored))
+        if not type_named(column.type).loses_words:
+            return in_texts
+        # A date is compared: `made:1895` is in `c. 1890`.
+        return in_texts | self._in_cells(clause, items, column)
+
+    def _in_cells(self, clause: Clause, items: np.ndarray, column: StoredColumn) -> np.ndarray:
+        """Return which of these items have a cell that matches, bool (n_items,)."""
         is_match = _cell_test(clause, column, self.models.analyzer)
         matches = self.catalog.values.cells(column.stored).holds(is_match, items)
         if column.stored in self.catalog.varying:

@@ -21,6 +21,7 @@ import numpy as np
 from qkvsearch._utils.caching import cached_property
 from qkvsearch.heads.bm25 import QueryTerm, TermKeys
 from qkvsearch.heads.lookup import Lookup
+from qkvsearch.heads.single_units import PARTICLES, SingleUnits
 from qkvsearch.heads.stored_models import StoredModels
 from qkvsearch.heads.unit_phrases import has_unspaced, overlap, units_of
 from qkvsearch.heads.word_index import WordIndex
@@ -34,7 +35,8 @@ MOST = 0.8
 # A hit that has this share of them is not weak.
 MUCH = 0.6
 # A hit of a query of so few words is strong only if it has `MUCH` of them. Where texts have at most
-# the share `KNOWN` of them, it is weak with less than `LITTLE`. A near meaning is never weak.
+# the share `KNOWN` of them, it is weak with less than `LITTLE`. A near meaning is never weak, but
+# where it is near for the few words that it has.
 FEW_WORDS, KNOWN, LITTLE = 5, 0.6, 0.38
 # The words of a long text stand together where so many words have them.
 PASSAGE = 30
@@ -120,7 +122,7 @@ def grades(
         # What is graded is the best passage of a long text.
         keys, index = models.units.terms, models.units.words
         rows = fused.best.of_items[positions]
-    words = QueryWords.of(keys, query, tokens, rows)
+    words = QueryWords.of(keys, index, query, tokens, rows)
     fitted = grader()
     probabilities = fitted.probabilities(numbers(models, words, fused, positions))
     has_much = words.shares >= MUCH
@@ -128,9 +130,12 @@ def grades(
     is_weak = (probabilities < fitted.weak) & ~has_much
     if words.n <= FEW_WORDS:
         is_strong &= has_much
+        is_near = are_near(models, query.words, fused.raw, positions)
         if query.words.share <= KNOWN:
             is_weak |= words.shares < LITTLE
-        is_weak &= ~are_near(models, query.words, fused.raw, positions)
+            # A hit with one of two words is near for that word, which says nothing new.
+            is_near &= words.shares == 0
+        is_weak &= ~is_near
     is_strong |= words.together(index, rows) >= MOST
     if codes is not None:
         is_strong |= codes.scores[positions] > 0
@@ -194,8 +199,9 @@ class QueryWords:
 
     In scripts without spaces they are pairs of units (characters, or letters with their vowels),
     which overlap. Each counts `PAIR_WEIGHT`. Pairs that no text has count nothing, since most of
-    them are the end of a word and the beginning of the next one. A unit that is in no other pair
-    counts as a word that no hit has: nearly every long text has it somewhere.
+    them are the end of a word and the beginning of the next one; nor do `_is_seam` pairs. A unit
+    that is in no other pair counts as a word that only a hit has where it is a word of its own
+    (`SingleUnits`): nearly every long text has it somewhere.
     """
 
     # How many words there are. Each pair of Chinese characters is one.
@@ -209,7 +215,12 @@ class QueryWords:
 
     @classmethod
     def of(
-        cls, keys: TermKeys, query: Lookup, tokens: Sequence[Token], positions: np.ndarray
+        cls,
+        keys: TermKeys,
+        index: WordIndex,
+        query: Lookup,
+        tokens: Sequence[Token],
+        positions: np.ndarray,
     ) -> QueryWords:
         """Look the words of a query up. tokens: all of them in order, with stop words."""
         # The type of the items that have a word, which are not copied to compare them.
@@ -221,7 +232,9 @@ class QueryWords:
         n_words: float = len(words)
         if has_unspaced(query.tokens):
             n_words = sum(1 / PAIRS_OF_A_WORD if _is_thai(word.text) else 1 for word in words)
-            words = _without_overlap(keys, words, positions)
+            alone = SingleUnits.of(keys, index, query.tokens)
+            as_words = {} if alone is None else alone.as_words
+            words = _without_overlap(keys, words, positions, as_words)
         if not words:
             return cls(0, np.zeros(0), np.zeros((0, len(positions)), dtype=bool), [])
         return cls(
@@ -277,8 +290,14 @@ class _Found(NamedTuple):
     weight: float
     # Which hits have it, bool (n,).
     has: np.ndarray
-    is_known: bool
+    # How many items have it.
+    n_items: int
     term: QueryTerm
+
+    @property
+    def is_known(self) -> bool:
+        """Whether any item has it."""
+        return self.n_items > 0
 
     @classmethod
     def of(cls, keys: TermKeys, token: Token, term: QueryTerm, positions: np.ndarray) -> _Found:
@@ -289,7 +308,7 @@ class _Found(NamedTuple):
             has = np.zeros(len(positions), dtype=bool)
         idf = keys.idf_of(len(items))
         rarity = keys.rarity.get(token.term, 1.0) ** RARITY_POWER
-        return cls(token.text, idf * rarity * term.boost, has, len(items) > 0, term)
+        return cls(token.text, idf * rarity * term.boost, has, len(items), term)
 
 
 def _ways(term: QueryTerm) -> set[str]:
@@ -332,12 +351,15 @@ def _is_pair(text: str) -> bool:
 
 
 def _without_overlap(
-    keys: TermKeys, found: Sequence[_Found], positions: np.ndarray
+    keys: TermKeys,
+    found: Sequence[_Found],
+    positions: np.ndarray,
+    as_words: Mapping[str, np.ndarray],
 ) -> list[_Found]:
     """Return the words with each run of overlapping pairs as `_by_units` has it."""
     words: list[_Found] = []
     for run in _runs(found):
-        words += _by_units(keys, run, positions) if _is_pair(run[0].text) else run
+        words += _by_units(keys, run, positions, as_words) if _is_pair(run[0].text) else run
     return words
 
 
@@ -352,16 +374,35 @@ def _runs(found: Sequence[_Found]) -> list[list[_Found]]:
     return runs
 
 
-def _by_units(keys: TermKeys, pairs: Sequence[_Found], positions: np.ndarray) -> list[_Found]:
-    """Return what a run of overlapping pairs asks for: the pairs that texts have, and each unit
-    that is in none of these, which no hit has as it was typed. All count `PAIR_WEIGHT`.
+def _is_seam(pairs: Sequence[_Found], i: int) -> bool:
+    """Return whether a pair is the end of a word and the beginning of the next one, as 利波 of
+    哈利波特: both pairs around it are in at least twice as many texts.
     """
-    parts = [pair for pair in pairs if pair.is_known]
+    if not 0 < i < len(pairs) - 1:
+        return False
+    n_around = min(pairs[i - 1].n_items, pairs[i + 1].n_items)
+    return n_around >= 2 * pairs[i].n_items
+
+
+def _by_units(
+    keys: TermKeys,
+    pairs: Sequence[_Found],
+    positions: np.ndarray,
+    as_words: Mapping[str, np.ndarray],
+) -> list[_Found]:
+    """Return what a run of overlapping pairs asks for: the pairs that texts have, and each unit
+    that is in none of these, which a hit has only as a word. All count `PAIR_WEIGHT`.
+
+    as_words: by unit, the items that have it as a word.
+    """
+    parts = [pair for i, pair in enumerate(pairs) if pair.is_known and not _is_seam(pairs, i)]
     units = [units_of(pairs[0].text)[0], *(units_of(pair.text)[1] for pair in pairs)]
     for i, unit in enumerate(units):
+        if unit in PARTICLES:
+            continue
         if not any(pair.is_known for pair in pairs[max(i - 1, 0) : i + 1]):
             token = Token(unit, unit)
             unit_found = _Found.of(keys, token, QueryTerm.of(token), positions)
-            nowhere = np.zeros(len(positions), dtype=bool)
-            parts.append(unit_found._replace(has=nowhere))
+            has = np.isin(positions, as_words.get(unit, ()))
+            parts.append(unit_found._replace(has=has))
     return [part._replace(weight=PAIR_WEIGHT * part.weight) for part in parts]

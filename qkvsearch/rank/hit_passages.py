@@ -23,6 +23,8 @@ URL = "url"
 LINKS = ("videourl", "videolink", "webpageurl", "pageurl", "permalink", "link")
 ADDRESS = re.compile(r"\s*https?://\S+\s*", re.IGNORECASE)
 YOUTUBE = ("youtube.com", "youtu.be", "youtube-nocookie.com")
+# Column, start and end of a passage.
+PassageSpan = tuple[int, int, int]
 # Players of YouTube that take no time, or take it as another parameter.
 EMBEDDED = re.compile(r"/(?:embed|shorts|v)/([\w-]+)/?")
 
@@ -70,20 +72,27 @@ class _PassageReader:
         self._url = _column_of_addresses(columns)
 
     def passages(self, item: int, chosen: Sequence[int]) -> list[dict[str, Any]]:
-        """Return these passages of an item. chosen: units."""
+        """Return these passages of an item. chosen: units, the best first.
+
+        Neighbours share a sentence, which the better one has.
+        """
         fields = self.texts.of(item)
         row = self.texts.catalog.row(item)
         times = None if self._times is None else Times.of(row[self._times.stored])
         url = None if self._url is None else row[self._url.stored]
         if self._url is not None and self._url.name.casefold() != URL:
             url = url if ADDRESS.fullmatch(str(url)) else None
-        return [self._passage(unit, fields, times, url) for unit in chosen]
+        spans = without_overlap([self._span(unit) for unit in chosen])
+        return [self._passage(span, fields, times, url) for span in spans]
 
-    def _passage(
-        self, unit: int, fields: Sequence[str], times: Times | None, url: object
-    ) -> dict[str, Any]:
+    def _span(self, unit: int) -> PassageSpan:
         span = self.units.span(unit)
         assert span is not None
+        return span
+
+    def _passage(
+        self, span: PassageSpan, fields: Sequence[str], times: Times | None, url: object
+    ) -> dict[str, Any]:
         column, start, end = span
         text = fields[column][start:end]
         passage: dict[str, Any] = {"text": text.strip()}
@@ -97,6 +106,23 @@ class _PassageReader:
     def _is_timed(self, column: StoredColumn) -> bool:
         """Return whether the times are those of this column."""
         return column.name.casefold() == text_times.TEXT
+
+
+def without_overlap(spans: Sequence[PassageSpan]) -> list[PassageSpan]:
+    """Return spans of which each lacks what an earlier one has of it at its beginning or end.
+
+    >>> without_overlap([(0, 50, 100), (0, 90, 140), (0, 10, 60), (1, 0, 100)])
+    [(0, 50, 100), (0, 100, 140), (0, 10, 50), (1, 0, 100)]
+    """
+    distinct: list[PassageSpan] = []
+    for column, start, end in spans:
+        for other, first, last in distinct:
+            if other == column and first <= start < last < end:
+                start = last
+            elif other == column and start < first < end <= last:
+                end = first
+        distinct.append((column, start, end))
+    return distinct
 
 
 def _column_of_addresses(columns: Iterable[StoredColumn]) -> StoredColumn | None:

@@ -32,6 +32,7 @@ from qkvsearch.rank.conditions import Conditions
 from qkvsearch.rank.expansion import COMPLETED, MAX_CORRECTED, Change, Lexicon
 from qkvsearch.rank.query_language import Clause, is_sign, parse_query
 from qkvsearch.store import StoredCatalog
+from qkvsearch.tables.column_types import type_named
 from qkvsearch.text.analysis import Analyzer, Token, resolve_code
 from qkvsearch.text.languages import ABOUT, KINDS
 
@@ -202,8 +203,11 @@ class QueryReader:
         if clause.excluded or (clause.field and is_sign(clause.text)):
             return False
         searched = self.models.snapshot.facts["text_columns"]
-        columns = self.catalog.catalog_columns
-        return not clause.field or columns.find(clause.field).stored in searched
+        if not clause.field:
+            return True
+        column = self.catalog.catalog_columns.find(clause.field)
+        # A date is compared, and its words are found by a text alone.
+        return column.stored in searched and not type_named(column.type).loses_words
 
     def _corrected(
         self, clauses: Sequence[Clause], is_typing: bool

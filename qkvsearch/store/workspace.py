@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import logging
+import shlex
 import shutil
 import sqlite3
 import uuid
@@ -104,26 +105,29 @@ class Workspace:
             raise WorkspaceError(message) from None
 
     def previous_build(self, name: str) -> str:
-        """Return the name of the build that was current before this one. Raises `WorkspaceError`
-        where that is not in the list any more.
+        """Return the name of the build that was current before this one.
+
+        Where that is not in the list, as after a rollback to the first build, it is the newest
+        other one. Raises `WorkspaceError` where there is no other build.
         """
         root = read_root(self.path)
         if root is None:
             raise self._missing
         entry = root.find(name)
         previous = None if entry is None else root.find(entry.parent)
-        if previous is None:
-            others = [build for build in root.builds if build.name != name]
+        others = [build for build in root.builds if build.name != name]
+        if previous is None and not others:
             raise WorkspaceError(f"{self.path}: no build before {name}; {_named_builds(others)}")
-        return previous.name
+        return others[-1].name if previous is None else previous.name
 
     @property
     def _missing(self) -> WorkspaceError:
         if any((self.path / BUILDS_FOLDER).glob(f"*/{MANIFEST}")):
             advice = "make it again, of the builds that are there, with repair, or build anew"
             return DamagedError(self.path / ROOT, "it is not there", advice)
+        folder = shlex.quote(str(self.path))
         return WorkspaceError(
-            f"{self.path}: no workspace here; build one with qkvsearch -w {self.path} build FILE, "
+            f"{self.path}: no workspace here; build one with qkvsearch -w {folder} build FILE, "
             "or try a sample with qkvsearch -w sample:videos"
         )
 
@@ -457,10 +461,17 @@ def _create_folder(builds: Path) -> Path:
 
 
 def _within_limits(root: Root) -> Root:
-    """Return the root without the builds that a rollback cannot return to any more."""
-    bases = list(dict.fromkeys([root.current_build.base, *(b.base for b in reversed(root.builds))]))
+    """Return the root without the builds that a rollback cannot return to any more.
+
+    The build that was current before stays, also where a rollback had returned to it and newer ones
+    are listed.
+    """
+    current = root.current_build
+    before = root.find(current.parent) or current
+    in_order = [current, before, *reversed(root.builds)]
+    bases = list(dict.fromkeys(build.base for build in in_order))
     builds = [build for build in root.builds if build.base in bases[:MAX_BASES]]
-    names = {build.name for build in builds[-MAX_BUILDS:]} | {root.current}
+    names = {build.name for build in builds[-MAX_BUILDS:]} | {current.name, before.name}
     return replace(root, builds=[build for build in builds if build.name in names])
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import repeat
 
 import numpy as np
 import pandas as pd
@@ -50,6 +51,8 @@ ROW_NUMBERS = "row numbers"
 ROWS_OF_AN_ITEM = "rows of an item"
 # What the report of a build says of a column of years that it has made of the titles.
 FOUND_IN_TITLES = "found in titles"
+# A column of dates is searched where at least this share of its cells have words beside dates.
+MIN_WITH_WORDS = 0.01
 YEAR_IN_TITLE = r"\(([0-9]{4})(?:[-–][0-9]{0,4})?\)\s*$"
 
 
@@ -103,7 +106,14 @@ class Catalog:
         for name, cells in self.frame[list(self.text_columns)].astype(object).items():
             type_, unit = (facts[name].type, facts[name].unit) if name in facts else ("text", "")
             filled = cells.where(cells.notna(), None)
-            fields.append([text_read(cell, type_, unit) for cell in filled])
+            originals: Iterable[str] = repeat("")
+            if name in self.originals and type_named(type_).loses_words:
+                originals = self.originals[name].reindex(cells.index).fillna("")
+            read = (
+                text_read(cell, type_, unit, original)
+                for cell, original in zip(filled, originals, strict=False)
+            )
+            fields.append(list(read))
         return fields or [[""] * len(self)]
 
 
@@ -312,9 +322,9 @@ def _without_moved_times(
 def _searched(
     items: ItemTexts, columns: Mapping[str, TypedColumn], report: ReadReport
 ) -> tuple[str, ...]:
-    """Return the title and all columns of texts, lists and amounts with a unit that search reads,
-    the shortest first, and describe the choice in `report`. An id that stands in for a title is no
-    text.
+    """Return the title and all columns of texts, lists, amounts with a unit, and dates with other
+    words that search reads, the shortest first, and describe the choice in `report`. An id that
+    stands in for a title is no text.
     """
     spelled = items.spelled
     lengths, unsearched = {}, {}
@@ -323,6 +333,11 @@ def _searched(
             continue
         if column.unit:  # "128 GB" tells what an item is, as words do
             lengths[name] = column.cells.map(id_text).str.len().mean() + len(column.unit)
+            continue
+        if type_named(column.type).loses_words:
+            if _have_lost_words(column):
+                assert column.original is not None
+                lengths[name] = column.original.str.len().mean()
             continue
         if not type_named(column.type).is_text:
             continue
@@ -339,6 +354,21 @@ def _searched(
         others = [f"{name} ({reason})" for name, reason in unsearched.items()]
         report.chosen += f"; not searched: {listed_names(others)}"
     return searched
+
+
+def _have_lost_words(column: TypedColumn) -> bool:
+    """Return whether enough cells of a type that loses words had such words."""
+    if column.original is None:
+        return False
+    originals = column.original.dropna()
+    cells = column.cells[originals.index].astype(object)
+    type_ = type_named(column.type)
+    n_lost = sum(
+        type_.has_lost_words(cell, original)
+        for cell, original in zip(cells.where(cells.notna(), None), originals, strict=True)
+    )
+    n_cells = int((column.cells.notna() | column.original.notna()).sum())
+    return n_lost > 0 and n_lost >= MIN_WITH_WORDS * n_cells
 
 
 def _usable_rows(

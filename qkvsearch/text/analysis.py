@@ -11,7 +11,7 @@ from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
 from qkvsearch._utils.caching import cached_property
-from qkvsearch._utils.folding import IS_UNSEEN, fold, lower
+from qkvsearch._utils.folding import FRACTIONS, IS_UNSEEN, fold, is_mixed, lower
 from qkvsearch._utils.forks import fork_lock
 from qkvsearch._utils.scripts import is_doubled_e
 from qkvsearch._utils.validation import require
@@ -571,7 +571,12 @@ def _fold_with_spans(text: str, normalize: Callable[[str], str]) -> tuple[str, l
         return normalize(text), [(i, i + 1) for i in range(len(text))]
     # Only the marks, vowels and joiners that follow a character can change how it is folded.
     starts = [
-        i for i, char in enumerate(text) if not (i and (_joins(char) or is_doubled_e(text, i)))
+        i
+        for i, char in enumerate(text)
+        if not (
+            i
+            and (_joins(char) or is_doubled_e(text, i) or (char in FRACTIONS and is_mixed(text, i)))
+        )
     ]
     folded: list[str] = []
     spans: list[Span] = []

@@ -1,6 +1,7 @@
 """The commands of the store: who waits, what is asked first, what is undone, forgotten, mended."""
 
 import os
+import shlex
 import sys
 from pathlib import Path
 from threading import Event, Thread, Timer
@@ -214,6 +215,8 @@ def test_damage_is_told_mended_and_gone(qkv, shop_here):
     assert (answer.code, answer.stdout) == (1, "")
     assert "lsa.keys.npy: damaged: its checksum is not the one that was written" in answer.stderr
     assert "run qkvsearch repair" in answer.stderr
+    named = qkv("-w", str(shop_here), "search", "apple")
+    assert f"run qkvsearch -w {shlex.quote(str(shop_here))} repair" in named.stderr
     assert qkv("search", "apple", "--heads", "lexical,contrastive").code == 0
     assert qkv("info", "--verify").code == 1
     assert "Made again: lsa" in qkv("repair").stderr

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from qkvsearch.heads.bm25 import LexicalKeys, TermCounts, length_norms
+from qkvsearch.heads.single_units import SingleUnits
 from qkvsearch.heads.unit_phrases import (
     UnitRow,
     covered_units,
@@ -144,3 +145,28 @@ def test_the_share_is_that_of_a_count_by_hand():
             for text in texts
         ]
         assert covered.tolist() == by_hand
+
+
+def test_a_single_character_counts_as_a_word_and_within_a_word_where_no_pair_is_known():
+    fields = [["茶碗", "碗", "青花碗", "飞机", "山水"], ["", "", "", "", "碗" + "山水之间" * 20]]
+    keys, words = keys_of(fields), WordSequences.of_fields(fields, analyzer)
+    index = WordIndex([(words, np.arange(5))], 5)
+
+    def found(text):
+        units = SingleUnits.of(keys, index, analyzer.query_tokens(text))
+        scores = units.scores("lexical") if units is not None else None
+        return None if scores is None else np.flatnonzero(scores.scores).tolist()
+
+    assert found("茶碗") == [1]
+    assert found("喝茶的碗") == [0, 1, 2]
+    assert found("的机") == [3]
+    assert found("喝茶的碗和杯子以及其他的器皿") is None
+
+
+@pytest.mark.parametrize(("text", "is_answered"), [("宝碗", True), ("手机", False)])
+def test_one_character_within_a_word_is_no_answer(text, is_answered):
+    fields = [["茶碗", "碗", "飞机"]]
+    keys, words = keys_of(fields), WordSequences.of_fields(fields, analyzer)
+    tokens = analyzer.query_tokens(text)
+    units = SingleUnits.of(keys, WordIndex([(words, np.arange(3))], 3), tokens)
+    assert units.is_answered(tokens) == is_answered

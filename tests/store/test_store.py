@@ -202,6 +202,17 @@ def test_rollback_goes_back_a_build_at_a_time_and_forward_by_name(workspace, mak
     assert [build.name for build in workspace.builds()] == names
 
 
+def test_the_build_that_a_rollback_returned_to_stays_behind_the_next_one(tmp_path, make_contents):
+    workspace = Workspace(tmp_path / "ws")
+    good = workspace.publish(make_contents(), "build").name
+    bad = workspace.publish(make_contents(), "build").name
+    workspace.rollback()
+    assert workspace.previous_build(good) == bad
+    workspace.publish(make_contents(), "build")
+    assert workspace.rollback().name == good
+    assert workspace.builds()[0].name == good
+
+
 def test_a_rollback_to_a_damaged_build_is_refused(workspace, make_contents):
     former = workspace.open().base.folder
     workspace.publish(make_contents(NEW, numbers=np.zeros(1)), "build")

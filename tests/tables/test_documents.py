@@ -85,14 +85,16 @@ def test_ids_have_a_suffix_or_a_folder_where_they_would_be_the_same(tmp_path):
 def test_front_matter_is_columns_as_it_is_written(tmp_path):
     files = {
         "a.md": "---\nid: 7\ntext: note\nsku: 007\ndate: 1987-03-01\ntags: [x, y]\n"
-        "author: {name: Ann}\nempty:\ndraft: no\n---\nBody",
+        "author: {name: Ann, died: ~}\nmakers: [{name: Bo}, {name: Cy}]\n"
+        "empty:\ndraft: no\n---\nBody",
         "b.md": "---\ntitle: Ferries: a history\n---\nOther",
         "c.md": "---\n\nA line above.\n\n---\n\nBelow.",
     }
     found, report = rows(folder(tmp_path / "d", files))
     first = found.loc["a", ["id.1", "text.1", "sku", "date", "tags", "author.name", "draft"]]
     assert list(first) == ["7", "note", "007", "1987-03-01", "x|y", "Ann", "no"]
-    assert "empty" not in found
+    assert found.loc["a", "makers.name"] == "Bo|Cy"
+    assert not {"empty", "author", "author.died"} & set(found)
     assert found.loc["b", ["title", "text"]].tolist() == ["Ferries: a history", "Other"]
     assert found.text["c"] == "A line above.\n\nBelow."
     assert any("not YAML" in note for note in report.notes)
@@ -130,6 +132,29 @@ def test_scripts_styles_and_navigation_of_a_page_are_no_text():
     assert document.text == "Tides & waves\n\nOne\ntwo\n\na\nb"
     deep = read_page("<div>" * 2_000 + "deep")
     assert deep.text == "deep"
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        ("<header><h1>Site</h1></header>{}<aside>Buy</aside><footer>Imprint</footer>", "Bread"),
+        ("<article><header>{}</header>Knead<footer>Ann</footer></article>", "Bread\n\nKnead"),
+        (
+            "<div role=main><header>Kept</header>{}</div><div role=banner>Site</div>",
+            "Kept\n\nBread",
+        ),
+        ("{}<form><p>Subscribe</p></form><div class='site-footer'>Imprint</div>", "Bread"),
+        ("<form id=aspnetForm>{}<p>Rye<input></form>", "Bread\n\nRye"),
+        (
+            "{}<div id=onetrust-banner-sdk>Cookies</div><div class='js-cookie-consent'>OK</div>",
+            "Bread",
+        ),
+        ("<div class=cookie-recipe>{}</div>", "Bread"),
+        ("<footer>{}</footer>", "Bread"),
+    ],
+)
+def test_only_the_main_text_of_a_page_is_read(body, text):
+    assert read_page(f"<body>{body.format('<p>Bread</p>')}</body>").text == text
 
 
 @pytest.mark.parametrize(

@@ -75,6 +75,7 @@ def test_a_number_is_read_without_the_signs_between_thousands(text, number):
         ("5w30", ["5", "w", "30"]),
         ("1m22", ["1", "m", "22"]),
         ("½ cup = 1/2 cup", ["1/2", "cup", "1/2", "cup"]),
+        ("1½ l, 12¾ m, 1⅓", ["1.5", "l", "12.75", "m", "1", "1/3"]),
         ("19th, 90s, 1990s", ["19th", "90s", "1990s"]),
         ("C3PO R2D2 H2O", ["c3po", "r2d2", "h2o"]),
         ("5 C++", ["5", "c++"]),

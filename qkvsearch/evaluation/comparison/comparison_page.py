@@ -10,6 +10,7 @@ from string import Template
 from typing import TYPE_CHECKING
 
 from qkvsearch.errors import Count
+from qkvsearch.evaluation.base_page import with_base
 from qkvsearch.terminal import in_one_line
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ BAR = 100
 
 def to_page(comparison: Comparison) -> str:
     """Return the whole page. Its style is in it, allowed by its hash; nothing else is loaded."""
-    style = "\n" + (FILES / "comparison.css").read_text(encoding="utf-8")
+    style = "\n" + with_base((FILES / "comparison.css").read_text(encoding="utf-8"))
     sides = [
         ("before", comparison.before),
         ("after", comparison.after),

@@ -13,7 +13,6 @@ from qkvsearch._utils.caching import cached_property
 from qkvsearch.evaluation.made_queries.static_table import LANGUAGES, static_table
 from qkvsearch.rank.loaded_build import LoadedBuild
 from qkvsearch.tables.catalog_columns import StoredColumn
-from qkvsearch.tables.column_types import text_read
 from qkvsearch.text.analysis import Analyzer, Token
 from qkvsearch.text.pretrained.static import StaticEncoder
 from qkvsearch.text.related_words import MAX_MEAN_LENGTH
@@ -179,15 +178,7 @@ class Source:
 
     def texts(self, items: Sequence[int] | np.ndarray, columns: Sequence[str]) -> list[list[str]]:
         """Return the searched texts of items in these columns."""
-        searched = [self.stored_columns[name] for name in columns]
-        rows = self.build.catalog.cells(items, columns)
-        return [
-            [
-                text_read(cell, column.type, column.unit)
-                for cell, column in zip(row, searched, strict=True)
-            ]
-            for row in rows
-        ]
+        return self.build.catalog.searched_texts(items, columns)
 
     def shuffled_texts(
         self, rng: np.random.Generator, columns: Sequence[str]

@@ -14,6 +14,7 @@ from qkvsearch.errors import DamagedError
 from qkvsearch.store.catalog.segment import SegmentCatalog
 from qkvsearch.store.row_map import RowMap
 from qkvsearch.tables.catalog_columns import CatalogColumns
+from qkvsearch.tables.column_types import text_read, type_named
 from qkvsearch.tables.ids import Id, Ids
 
 # How many items have their id and title cached: about 20 MB.
@@ -154,6 +155,25 @@ class ItemTable:
         """Return one item by stored column; None for a blank cell."""
         columns = self.columns
         return dict(zip(columns, self.cells([position], columns)[0], strict=True))
+
+    def searched_texts(
+        self, positions: Sequence[int] | np.ndarray, stored: Sequence[str]
+    ) -> list[list[str]]:
+        """Return what search reads of items in these stored columns, as `positions` are."""
+        searched = [self.catalog_columns.stored_as(name) for name in stored]
+        originals: dict[tuple[int, str], str] = {}
+        if any(type_named(column.type).loses_words for column in searched):
+            for position, name, text in self.originals_at(positions):
+                originals[position, name] = text
+        return [
+            [
+                text_read(cell, column.type, column.unit, originals.get((position, name), ""))
+                for cell, column, name in zip(row, searched, stored, strict=True)
+            ]
+            for position, row in zip(
+                map(int, positions), self.cells(positions, stored), strict=True
+            )
+        ]
 
     def originals(self, position: int) -> dict[str, str]:
         """Return what the cells of an item that are not shown as they were in the owner's file were

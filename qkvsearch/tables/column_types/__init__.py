@@ -45,14 +45,19 @@ def type_named(name: str) -> ColumnType:
     return _BY_NAME[name]
 
 
-def text_read(cell: object, type_name: str, unit: str = "") -> str:
-    """Return what search reads of a cell of a type. unit: of a column of numbers.
+def text_read(cell: object, type_name: str, unit: str = "", original: str = "") -> str:
+    """Return what search reads of a cell of a type. unit: of a column of numbers. original: what
+    the cell was in the file, if it is not shown so.
 
     >>> text_read("Rain|Snow", "list"), text_read("a|b", "text"), text_read(None, "text")
     ('Rain Snow', 'a|b', '')
     >>> text_read(12.0, "number", "oz"), text_read(117, "number", "分钟")
     ('12 oz', '117分钟')
+    >>> text_read("0960/1279", "date", original="Song dynasty (960–1279)")
+    'Song dynasty (960–1279)'
     """
+    if original and type_named(type_name).loses_words:
+        return original
     if cell is None:
         return ""
     searched = type_named(type_name).searched(cell)

@@ -33,6 +33,8 @@ class ColumnType(ABC):
     facet_rank: ClassVar[int]
     # Search reads it, and conditions compare it with other types of text.
     is_text: ClassVar[bool] = False
+    # Search reads the cells as they were in the file, if it reads the column.
+    loses_words: ClassVar[bool] = False
     # Conditions compare it with other types of numbers.
     is_numeric: ClassVar[bool] = False
     # Facets and the map show it in ranges, and the page sorts by it.
@@ -81,6 +83,12 @@ class ColumnType(ABC):
     def searched(self, cell: Any) -> str:
         """Return what search reads of a cell."""
         return str(cell)
+
+    def has_lost_words(self, cell: Any, original: str) -> bool:
+        """Return whether a cell, which may be None, was `original` in the file, with words that say
+        more than the cell. Asked of types that lose words alone.
+        """
+        return False
 
     def entries(self, cell: Any) -> list[str]:
         """Return the values of a cell, as facets and the map name them."""

@@ -47,6 +47,7 @@ class DateType(ColumnType):
     is_ordered = True
     equals_beginnings = True
     shown_as = "date"
+    loses_words = True
 
     def read(self, texts: pd.Series, counts: np.ndarray, convention: str = "") -> ParsedCells:
         from qkvsearch.tables.columns.dates import read_dates
@@ -74,6 +75,20 @@ class DateType(ColumnType):
         day, minute, second = match.groups()
         moment = f"{day} {minute}:{second or '00'}"
         return str(cell) in (moment, moment.removesuffix(" 00:00:00"))
+
+    def has_lost_words(self, cell: Any, original: str) -> bool:
+        """Return whether the original has more than the words of dates.
+
+        >>> DateType().has_lost_words("0960/1279", "Song dynasty (960–1279)")
+        True
+        >>> DateType().has_lost_words("1880/1900", "c. 1890")
+        False
+        """
+        # The words of dates are read where there is such a text alone.
+        from qkvsearch.tables.columns.uncertain_dates import has_names, read_uncertain
+
+        is_read = cell is None or read_uncertain(original) is not None
+        return is_read and has_names(original)
 
     def place(self, cell: Any) -> str:
         text = str(cell)

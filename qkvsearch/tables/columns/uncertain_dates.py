@@ -77,6 +77,42 @@ class Reading(NamedTuple):
         return "made" not in self.marks
 
 
+_WORDS_OF_DATES = {part for words in WORDS.values() for word in words for part in word.split()}
+# What says that there is no date.
+_WORDS_OF_DATES |= {
+    "date",
+    "dated",
+    "undated",
+    "not",
+    "unknown",
+    "undatiert",
+    "sans",
+    "不详",
+    "未知",
+}
+# Those in scripts without spaces, which are not divided from others.
+_UNSPACED_WORDS = re.compile(
+    "|".join(sorted(filter(re.compile("[\u3040-\ud7af]").match, _WORDS_OF_DATES), key=len)[::-1])
+)
+_WORD = re.compile(r"[\u3040-\ud7af]|[^\W\d_]{3,}")
+
+
+@lru_cache(maxsize=1 << 14)
+def has_names(text: str) -> bool:
+    """Return whether a date has words beside those of dates, such as the name of a dynasty.
+
+    >>> has_names("Song dynasty (960–1279)"), has_names("designed 1926"), has_names("清乾隆")
+    (True, False, True)
+    >>> has_names("19th century"), has_names("18世纪初"), has_names("1890-tallet")
+    (False, False, False)
+    """
+    others = _UNSPACED_WORDS.sub(" ", text.casefold())
+    return any(
+        word not in _WORDS_OF_DATES and f"-{word}" not in _WORDS_OF_DATES
+        for word in _WORD.findall(others)
+    )
+
+
 @lru_cache(maxsize=1 << 14)
 def read_uncertain(text: str, short_ranges: bool = True) -> Reading | None:
     """Read a date that may be uncertain; None for a text that is none.

@@ -15,13 +15,14 @@ FENCED = re.compile(r"\A---[ \t]*\n(?:(.*?)\n)??(?:---|\.\.\.)[ \t]*(?:\n|\Z)", 
 KEY = re.compile(r"([\w][\w .-]*?)[ \t]*:(?:[ \t]+(.*))?")
 # What YAML means by nothing.
 NOTHING = ("", "~", "null", "Null", "NULL")
+EMPTY: tuple[Any, ...] = (None, [], {})
 
 
 def without_front_matter(text: str, notes: Counter[str]) -> tuple[dict[str, Any], str]:
     """Return the keys and values above a text, values as they are written, and the text below.
 
-    A nested key is written with a point (`author.name`). Raises `DataError` where YAML is to be
-    read and its library is missing.
+    Nested keys become columns of their own with those of JSON (`tables.fields`). Raises `DataError`
+    where YAML is to be read and its library is missing.
 
     >>> without_front_matter("---\\nyear: 0987\\ntags: [a, b]\\n---\\nText", Counter())
     ({'year': '0987', 'tags': ['a', 'b']}, 'Text')
@@ -38,9 +39,8 @@ def without_front_matter(text: str, notes: Counter[str]) -> tuple[dict[str, Any]
             return {}, text
         notes["front matter that is not YAML, read line by line"] += 1
     check_unpacked(_size(values, {}, 0), len(text), "its front matter")
-    flat: dict[str, Any] = {}
-    _flatten("", values, flat)
-    return flat, below
+    columns: dict[str, Any] = _filled(values)
+    return columns, below
 
 
 def _yaml(text: str) -> Mapping[Any, Any] | None:
@@ -64,22 +64,14 @@ def _line_by_line(text: str) -> dict[str, str]:
     return {match[1]: (match[2] or "").strip().strip("\"'") for match in matches if match}
 
 
-def _flatten(name: str, value: Any, flat: dict[str, Any]) -> None:
-    """Add a value under its name, those of nested keys under names with points."""
+def _filled(value: Any) -> Any:
+    """Return a value without what is nothing within it: None, or an empty list or object."""
     if isinstance(value, dict):
-        for key, inner in value.items():
-            _flatten(f"{name}.{key}" if name else str(key), inner, flat)
-    elif isinstance(value, list) and any(isinstance(entry, dict) for entry in value):
-        for entry in value:
-            inner_values: dict[str, Any] = {}
-            _flatten(name, entry, inner_values)
-            for inner, text in inner_values.items():
-                listed = flat.setdefault(inner, [])
-                flat[inner] = [*(listed if isinstance(listed, list) else [listed]), text]
-    elif isinstance(value, list):
-        flat[name] = [entry for entry in value if entry not in NOTHING]
-    elif value not in NOTHING:
-        flat[name] = value
+        filled = {str(key): _filled(inner) for key, inner in value.items()}
+        return {key: inner for key, inner in filled.items() if inner not in EMPTY}
+    if isinstance(value, list):
+        return [inner for inner in map(_filled, value) if inner not in EMPTY]
+    return None if value in NOTHING else value
 
 
 def _size(value: Any, known: dict[int, int], depth: int) -> int:

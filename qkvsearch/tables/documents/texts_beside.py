@@ -53,7 +53,7 @@ def with_texts(table: Table, columns: Columns, report: ReadReport) -> Table:
     added = pd.DataFrame(rows, frame.index, dtype=object).reindex(columns=[*keys, TEXT, TIMES])
     if added[TIMES].isna().all():
         added = added.drop(columns=TIMES)
-    texts = as_text(added).set_axis(frame.index)
+    texts = as_text(added, report).set_axis(frame.index)
     reader.report(report)
     report.types[TEXT] = "text"
     report.of_texts = list(texts)

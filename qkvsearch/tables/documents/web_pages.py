@@ -1,7 +1,13 @@
-"""HTML pages to a document: what a reader reads, without scripts, styles and navigation."""
+"""HTML pages to a document: their main text, without what surrounds it on every page of a site.
+
+Scripts, styles, navigation, forms, page headers and footers, asides and cookie banners are no part
+of it. The <header> of an <article> or of <main> is, since it has the heading. What would leave
+nothing is kept, and so is a form around the whole page, as ASP.NET writes it.
+"""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -18,16 +24,29 @@ from qkvsearch.tables.documents.document import (
 )
 from qkvsearch.tables.documents.front_matter import without_front_matter
 
-# What is no text of the page.
+# What nobody reads.
 UNREAD = (
-    "head, script, style, noscript, template, svg, canvas, iframe, object, nav, menu, select, "
-    "button, [hidden], [role=navigation], [role=menu], [role=menubar], [role=search], "
-    "[aria-hidden=true]"
+    "head, script, style, noscript, template, svg, canvas, iframe, object, select, button, "
+    "[hidden], [aria-hidden=true]"
 )
-# Words among the classes or the id of an element with navigation, where there is no <nav>.
-NAVIGATION = frozenset(
-    "nav navbar navigation menu breadcrumb breadcrumbs mainmenu sitenav topnav".split()
+# What is beside the main text.
+ASIDE = (
+    "nav, menu, aside, footer, dialog, [role=navigation], [role=menu], [role=menubar], "
+    "[role=search], [role=banner], [role=contentinfo], [role=complementary], [role=dialog], "
+    "[role=alertdialog]"
 )
+MAIN_TEXT = ("article", "main")
+# Words among the classes or the id of such an element, where it is a <div>.
+NAMES_OF_ASIDES = frozenset(
+    "nav navbar navigation menu breadcrumb breadcrumbs mainmenu sitenav topnav "
+    "footer site-footer page-footer sidebar cookie cookies".split()
+)
+IS_COOKIE_BANNER = re.compile(
+    r"(?:cookie|consent|gdpr).*(?:banner|bar|box|consent|dialog|law|message|modal|notice|overlay|popup)"
+    r"|(?:banner|notice|popup).*(?:cookie|consent|gdpr)|onetrust|cookiebot"
+).search
+# A form with more than this share of the text of a page is not beside the text, but around it.
+SHARE_OF_A_FORM = 0.8
 # Blocks that a blank line divides from others; the other blocks of HTML have a line of their own.
 PARAGRAPHS = frozenset(
     "p h1 h2 h3 h4 h5 h6 blockquote pre div section article table ul ol dl hr figure main".split()
@@ -41,12 +60,27 @@ def read_page(text: str) -> Document:
     library = need("selectolax.lexbor", "html", "reading HTML", error=DataError)
     page = library.LexborHTMLParser(text)
     title = _text_of(page.css_first("head title")) or _text_of(page.css_first("h1, h2, h3"))
-    for node in [*page.css(UNREAD), *filter(_is_navigation, page.css("[class], [id]"))]:
+    for node in page.css(UNREAD):
         node.decompose()
     mains = page.css("main, [role=main]")
     root = mains[0] if len(mains) == 1 and _text_of(mains[0]) else page.body
-    read = "" if root is None else joined(_pieces(root))
+    read = "" if root is None else _main_text(root)
     return Document(settled(read), title, columns=columns, notes=notes)
+
+
+def _main_text(root: Any) -> str:
+    """Return the text of an element without what is beside the main text.
+
+    Where nothing else has text, it is all of it.
+    """
+    everything = joined(_pieces(root))
+    for node in [*root.css(ASIDE), *filter(_is_aside, root.css("header, [class], [id]"))]:
+        node.decompose()
+    n_letters = len(_text_of(root))
+    for form in root.css("form"):
+        if len(_text_of(form)) <= SHARE_OF_A_FORM * n_letters:
+            form.decompose()
+    return joined(_pieces(root)) if _text_of(root) else everything
 
 
 def _text_of(node: Any) -> str:
@@ -54,10 +88,22 @@ def _text_of(node: Any) -> str:
     return "" if node is None else " ".join(joined(_pieces(node)).split())
 
 
-def _is_navigation(node: Any) -> bool:
+def _is_aside(node: Any) -> bool:
+    """Return whether an element is a header of the page, or is beside its text by its name."""
+    if node.tag == "header":
+        return not _is_in_main_text(node)
+    if node.tag in ("html", "body", *MAIN_TEXT):
+        return False
     attributes = node.attributes
     names = f"{attributes.get('class') or ''} {attributes.get('id') or ''}".lower().split()
-    return not NAVIGATION.isdisjoint(names) and node.tag not in ("html", "body", "main", "article")
+    return not NAMES_OF_ASIDES.isdisjoint(names) or any(map(IS_COOKIE_BANNER, names))
+
+
+def _is_in_main_text(node: Any) -> bool:
+    while (node := node.parent) is not None:
+        if node.tag in MAIN_TEXT or node.attributes.get("role") == "main":
+            return True
+    return False
 
 
 def _pieces(root: Any) -> Iterator[str]:
@@ -87,8 +133,9 @@ def _break(tag: str | None) -> str:
 PAGES = DocumentFormat(
     name="HTML page",
     suffixes=(".html", ".htm", ".xhtml"),
-    notes="the title is its `<title>`, else the first heading; scripts, styles and navigation are "
-    "no text; needs `pip install 'qkvsearch[html]'`",
+    notes="the title is its `<title>`, else the first heading; only the main text is "
+    "searched: scripts, navigation, forms, `<aside>`, `<footer>`, cookie banners, and a `<header>` "
+    "outside `<article>` and `<main>` are no text; needs `pip install 'qkvsearch[html]'`",
     read=read_page,
     extra="html",
     libraries=("selectolax.lexbor",),

@@ -1,7 +1,7 @@
 """`explain`: why one hit has its score, with all components, and in plain words."""
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from fastapi import APIRouter, Query
@@ -171,20 +171,10 @@ def word_table(components: Components) -> dict[str, Any]:
     >>> table["query"], table["keys"], table["values"], table["constant"]
     (['Rain'], ['rain'], [[[2.0]]], [-0.5])
     """
-    heads, query, keys = _Axis(), _Axis(), _Axis()
-    n_sources = len(components.sources)
-    # The head of each source, and its word of the query, −1 for none.
-    head_of = np.zeros(n_sources, np.int64)
-    word_of = np.full(n_sources, -1, np.int64)
-    is_constant = np.zeros(n_sources, dtype=bool)
-    sources = zip(components.sources, components.first_keys, strict=True)
-    for row, (source, key) in enumerate(sources):
-        head_of[row] = heads.index(source.head)
-        is_constant[row] = source.query is None and key is None
-        is_taste = source.head == TASTE.name
-        if source.query is not None and key is not None and not is_taste:
-            word_of[row] = query.index(source.query)
-    has_word = word_of >= 0
+    read = _SourceWords.of(components)
+    heads, query, keys = read.heads, read.query, _Axis()
+    head_of, word_of = read.head_of, read.word_of
+    has_word, is_constant = word_of >= 0, read.is_constant
     n_heads = len(heads.labels)
     constant = np.bincount(head_of, components.sums * is_constant, n_heads)
     other = np.bincount(head_of, components.sums * (~has_word & ~is_constant), n_heads)
@@ -250,3 +240,32 @@ def _positions(displayed: Sequence[int], n: int) -> np.ndarray:
     positions = np.full(n, len(displayed))
     positions[list(displayed)] = np.arange(len(displayed))
     return positions
+
+
+class _SourceWords(NamedTuple):
+    """The heads and the words of the query that the sources of components name."""
+
+    heads: _Axis
+    query: _Axis
+    # The head of each source, int64 (n_sources,).
+    head_of: np.ndarray
+    # Its word of the query, −1 for none, int64 (n_sources,).
+    word_of: np.ndarray
+    # Whether it is the constant of its head, bool (n_sources,).
+    is_constant: np.ndarray
+
+    @classmethod
+    def of(cls, components: Components) -> "_SourceWords":
+        heads, query = _Axis(), _Axis()
+        n_sources = len(components.sources)
+        head_of = np.zeros(n_sources, np.int64)
+        word_of = np.full(n_sources, -1, np.int64)
+        is_constant = np.zeros(n_sources, dtype=bool)
+        sources = zip(components.sources, components.first_keys, strict=True)
+        for row, (source, key) in enumerate(sources):
+            head_of[row] = heads.index(source.head)
+            is_constant[row] = source.query is None and key is None
+            is_taste = source.head == TASTE.name
+            if source.query is not None and key is not None and not is_taste:
+                word_of[row] = query.index(source.query)
+        return cls(heads, query, head_of, word_of, is_constant)
