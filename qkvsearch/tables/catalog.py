@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -139,8 +140,11 @@ def catalog_from_frame(
     times = [name for name in items.frame if are_times(items.spelled[name], items.frame[name])]
     types |= dict.fromkeys(times, "text")
     cells = {name: _typed(items, name, types.get(name), report) for name in items.frame}
-    for name in times:
-        cells[name] = _without_moved_times(items, name, cells, report)
+    texts = [name for name in items.frame if items.spelled[name].casefold() == TEXT]
+    for name, text in product(times, texts):
+        cells[name] = without_moved_times(
+            items.spelled[name], cells[name], items.frame[text], cells[text], report
+        )
     _count_changes(cells, report)
     order, variants = one_row_each(items.ids, cells, columns.fold_ids, report)
     searched = items.searched
@@ -289,24 +293,26 @@ def _refuse_log(frame: pd.DataFrame, ids: pd.Series, id_column: str | None, file
         )
 
 
-def _without_moved_times(
-    items: ItemTexts, name: str, cells: Mapping[str, TypedColumn], report: ReadReport
+def without_moved_times(
+    name: str, times: TypedColumn, texts: pd.Series, text: TypedColumn, report: ReadReport
 ) -> TypedColumn:
     """Return a column of times without those of texts that are not stored as they were in the file,
     such as without HTML: their places would be those of other words.
+
+    name: what the note calls the column. texts: the texts as they were; text: as they are stored.
     """
-    column = cells[name]
-    texts = [other for other, spelled in items.spelled.items() if spelled.casefold() == TEXT]
-    for text in texts:
-        is_moved = items.frame[text].notna() & (items.frame[text] != cells[text].cells)
-        is_moved &= column.cells.notna()
-        if n := Count(int(is_moved.sum())):
-            report.notes.append(
-                f"column {items.spelled[name]}: {n} {n:cell|cells} emptied, since HTML or spaces "
-                f"were taken out of the {n:text|texts}"
-            )
-            column = replace(column, cells=column.cells.mask(is_moved, None))
-    return column
+    is_moved = texts.notna() & (texts != text.cells) & times.cells.notna()
+    n = Count(int(is_moved.sum()))
+    if not n:
+        return times
+    report.notes.append(
+        f"column {name}: {n} {n:cell|cells} emptied, since HTML or spaces were taken out of the "
+        f"{n:text|texts}"
+    )
+    original = times.cells.where(is_moved, None)
+    if times.original is not None:
+        original = times.original.where(~is_moved | times.original.notna(), times.cells)
+    return replace(times, cells=times.cells.mask(is_moved, None), original=original)
 
 
 def _searched(
