@@ -9,7 +9,7 @@ import pytest
 import qkvsearch as qkv
 from qkvsearch.errors import DataError
 from qkvsearch.tables.columns import Columns
-from qkvsearch.tables.dataset import load
+from qkvsearch.tables.dataset import load, read_dataset
 from qkvsearch.tables.documents.markdown_files import read_markdown
 from qkvsearch.tables.documents.web_pages import read_page
 from qkvsearch.tables.sources import read_source
@@ -177,14 +177,44 @@ def test_texts_that_are_tables_stay_tables(tmp_path):
     assert list(rows(path / "a.txt")[0].title) == ["red"]
 
 
-@pytest.mark.parametrize("text", ["One line, on kilns.", "Kilns\n\nThe kiln burns peat.\n"])
-def test_a_text_that_is_named_itself_is_told_how_to_be_a_document(talks, tmp_path, text):
-    engine = qkv.build(tmp_path / "w", items=talks, encoder="corpus")
+TEXTS = [
+    "One line, on kilns.",
+    "Kilns\n\nThe kiln burns peat.\n",
+    "Kilns\nClay, sand, ash\n陶器, 茶壶, 窑\nGlaze, salt, lead\n",
+    "Le four brûle; il fume.\nLe potier dort; il rêve.\n",
+    "[Music]\nIt cost 10 pounds.\n",
+]
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_a_text_that_is_named_itself_is_one_document(tmp_path, text):
     path = folder(tmp_path / "more", {"note.txt": text}) / "note.txt"
-    for change in (engine.add, engine.sync):
-        with pytest.raises(DataError, match=r"note\.txt: .*\*\.txt"):
-            change(path)
-    assert engine.add(path.parent / "*.txt").added == 1
+    catalog, report = rows(path)
+    assert list(catalog.index) == ["note"]
+    assert catalog.text["note"].split() == text.split()
+    assert any("title_column" in note for note in report.notes)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "sku;price\na;1,50\nb;2,50\n",
+        "code, name\na, Vase\nb, Bowl\n",
+        "title\nVase\nBowl\n",
+        "Prices in May\nsku\tprice\na\t1\nb\t2\n",
+        "编号,名称\na,茶壶\nb,碗\n",
+        '{"id": "a"}\n{"id": "b"}\n',
+    ],
+)
+def test_a_text_with_names_of_columns_is_a_table(tmp_path, text):
+    path = folder(tmp_path / "more", {"note.txt": text}) / "note.txt"
+    assert len(read_dataset(path, None).catalog.ids.texts) == 2
+
+
+def test_a_named_column_makes_a_text_a_table(tmp_path):
+    path = folder(tmp_path / "more", {"note.txt": "Ware\nVase\nBowl\n"}) / "note.txt"
+    catalog = read_dataset(path, None, Columns(title="Ware")).catalog
+    assert list(catalog.frame["title"]) == ["Vase", "Bowl"]
 
 
 @pytest.mark.parametrize(

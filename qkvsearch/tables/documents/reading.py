@@ -137,6 +137,7 @@ def add_documents(
         what = "" if len(files.paths) == 1 else f"{files.label}: no file of it can be read: "
         raise DataError(f"{what}{'; '.join(reader.failed[:MAX_NAMED])}")
     report.skip("that cannot be read", len(reader.failed))
+    report.notes += files.notes
     if note := left_out_note(files.left_out):
         report.notes.append(note)
     reader.report(report)
