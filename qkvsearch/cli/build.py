@@ -16,6 +16,7 @@ from qkvsearch.cli.columns import (
     event_options,
     file_options,
     item_columns,
+    join_option,
     log_columns,
 )
 from qkvsearch.cli.context import CommandContext, command, settings, wait_option
@@ -85,12 +86,7 @@ def _parse_scale(
     multiple=True,
     help="A table of who watched, bought or rated what; repeatable, or a pattern: 'logs/*.csv'.",
 )
-@click.option(
-    "--join",
-    type=FILE,
-    multiple=True,
-    help="A table that adds columns to --items, by the ids of the items; repeatable.",
-)
+@join_option("--items")
 @item_columns("--items", "the columns to search in, such as title,tags")
 @log_columns("--interactions")
 @click.option(

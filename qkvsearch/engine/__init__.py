@@ -727,20 +727,22 @@ class Engine:
         items: Source,
         columns: Columns | None = None,
         *,
+        join: Source | None = None,
         update: bool = False,
         progress: Progress | None = None,
     ) -> Revision:
         """Add the items of a file or frame without a rebuild. They replace items with the same
         ids. Raises `QkvError`.
 
-        update: only change the columns that the file has, of items that are there; all their other
-        cells stay. An empty cell empties. A new id is an `UnknownIdError`, and nothing is changed.
+        join: tables that add columns to these items, by id, as in a build. update: only change the
+        columns that the file has, of items that are there; all their other cells stay. An empty
+        cell empties. A new id is an `UnknownIdError`, and nothing is changed.
         """
         from qkvsearch.learn.add import add_items
         from qkvsearch.learn.change_rules import REPLACE, UPDATE
 
         rule = UPDATE if update else REPLACE
-        return self._changed(add_items, items, columns, progress, rule=rule)
+        return self._changed(add_items, items, columns, progress, join=join, rule=rule)
 
     @checked_arguments
     def sync(
@@ -748,6 +750,7 @@ class Engine:
         items: Source,
         columns: Columns | None = None,
         *,
+        join: Source | None = None,
         keep_missing: bool = False,
         yes: bool = False,
         progress: Progress | None = None,
@@ -756,13 +759,20 @@ class Engine:
         what is new, change what differs, and remove what the file lacks, with its interactions.
 
         Return how many items that were; where nothing differs, no build is made. A column that the
-        file lacks stays as it is. keep_missing: remove none. yes: also remove more than a fifth of
-        the items, which is a `QkvError` otherwise. Raises `QkvError`.
+        file lacks stays as it is. join: tables that add columns to these items, by id, as in a
+        build. keep_missing: remove none. yes: also remove more than a fifth of the items, which is
+        a `QkvError` otherwise. Raises `QkvError`.
         """
         from qkvsearch.learn.sync import sync_items
 
         return self._changed(
-            sync_items, items, columns, keep_missing=keep_missing, yes=yes, progress=progress
+            sync_items,
+            items,
+            columns,
+            join=join,
+            keep_missing=keep_missing,
+            yes=yes,
+            progress=progress,
         )
 
     @checked_arguments

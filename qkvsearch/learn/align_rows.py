@@ -434,8 +434,8 @@ def _require_search_columns(
     searched_names = listed_names([here.name_of(stored) for stored in searched])
     message = (
         f"{report.file}: no column {lacking_names}, and search reads {searched_names}; name those "
-        f"columns in that order with `text_columns`, or add them to the file (columns: "
-        f"{listed_names(names)})"
+        "columns in that order with `text_columns`, `join` a table that has them, or add them to "
+        f"the file (columns: {listed_names(names)})"
     )
     if "title" in lacking or not any(name in rows for name in searched):
         raise DataError(message)
