@@ -159,6 +159,25 @@ def test_files_that_cannot_be_read_are_named_and_the_others_are_built(talks):
         rows(folder(talks.parent / "none", {"bad.srt": "no times"}))
 
 
+def test_files_without_words_and_with_broken_times_are_counted_and_named(talks):
+    sounds = "1\n00:00:01,000 --> 00:00:03,000\n[Music]\n"
+    broken = (
+        "1\n00:00:01,000 --> 00:00:03,000\nHello\n\n2\n00:00:xx --> 00:00:05,000\nboats\n\n"
+        "3\n00:00:09,000 --> 00:00:10,000\nBye\n"
+    )
+    front = "---\ntitle: Locks\nspeaker: Ann\n---\n"
+    nothing = "<html><body><nav>Home</nav></body></html>"
+    files = {"music.srt": sounds, "half.srt": broken, "front.md": front, "nav.html": nothing}
+    found, report = rows(folder(talks, files))
+    assert found.text["half"] == "Hello boats Bye"
+    assert json.loads(found.text_times["half"]) == [[0, 1, 3], [12, 9, 10]]
+    assert found.speaker["front"] == "Ann"
+    assert not {"music", "nav"} & set(found.index)
+    assert report.skipped.total() == 2
+    warnings = "\n".join(report.warnings)
+    assert all(name in warnings for name in ("music.srt", "nav.html", "half.srt"))
+
+
 def test_a_folder_of_tables_or_of_nothing_is_an_error(tmp_path):
     tables = {"a.csv": "id,title\n1,a\n", "b.csv": "id,title\n2,b\n", "README.md": "# About"}
     with pytest.raises(DataError, match=r"a\.csv.*\*\.csv"):
