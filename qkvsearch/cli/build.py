@@ -301,7 +301,8 @@ def _model_lines(facts: Mapping[str, Any], previous: Mapping[str, Any]) -> Itera
     from qkvsearch.store.workspace import NOT_TAKEN_OVER
     from qkvsearch.text.languages import Language
 
-    yield from (f"Not taken over: {reason}." for reason in previous.get(NOT_TAKEN_OVER, ()))
+    lost = [line for line in facts["rows"] if line.startswith(NOT_TAKEN_OVER)]
+    yield from (f"{line[0].upper()}{line[1:]}." for line in lost)
     yield f"Encoder: {facts['encoder']} ({facts['encoder_chosen']})."
     if better := advice_on(facts):
         yield better

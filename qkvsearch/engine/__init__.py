@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import fields as fields_of
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -24,7 +25,7 @@ from qkvsearch._utils.validation import (
 )
 from qkvsearch.engine.arguments import checked_arguments
 from qkvsearch.engine.item_maps import ItemMaps
-from qkvsearch.errors import DamagedError, DataError, QkvError, quantity
+from qkvsearch.errors import DamagedError, DataError, QkvError, quantity, suggest
 from qkvsearch.rank.loaded_build import LoadedBuild
 from qkvsearch.rank.options import head_names, id_list
 from qkvsearch.rank.questions import (
@@ -446,6 +447,10 @@ class Engine:
         """
         from qkvsearch.rank.recommend import recommend
 
+        known = [field.name for field in fields_of(RecommendQuestion) if field.name != "user"]
+        for name in options.keys() - set(known):
+            hint = suggest(name, known)
+            raise TypeError(f"recommend_many() got an unexpected keyword argument {name!r}{hint}")
         questions = [_recommend_question(user=user, **options) for user in id_list("users", users)]
         with self._question() as build:
             return [recommend(build, question) for question in questions]
