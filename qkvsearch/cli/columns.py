@@ -177,7 +177,7 @@ def _row(column: Record, max_example: int | None) -> list[str]:
         f"{column['type']} ({column['unit']})" if column.get("unit") else column["type"],
         _percent(column["empty"]),
         shorten(column["example"], max_example or len(column["example"])),
-        ", ".join(f"{what} {count:,}" for what, count in changes),
+        ", ".join(f"{what} ({count:,})" for what, count in changes),
     ]
 
 
