@@ -222,7 +222,8 @@ def item_texts(
     names = frame.iloc[:, 0].fillna("") if choice.id is None else ids
     usable = _usable_rows(ids, names, titles, report).to_numpy()
     if not usable.any():
-        raise DataError(f"{report.file}: no rows with an id in column {choice.id!r}; {report}")
+        which = "rows" if choice.id is None else f"rows with an id in column {choice.id!r}"
+        raise DataError(f"{report.file}: no {which} to make items of; {report}")
     frame, ids, titles = (table[usable].reset_index(drop=True) for table in (frame, ids, titles))
     if log is None:
         _refuse_log(frame, ids, choice.id, report.file)
