@@ -111,7 +111,7 @@ def read_items(
     return frame, report
 
 
-def _column_of_ids(workspace: Workspace, names: Sequence[str]) -> str | None:
+def _column_of_ids(workspace: Workspace, names: Iterable[str]) -> str | None:
     """Return the column of a file that has the name of the workspace's ids, None for none."""
     with closing(workspace.open()) as build:
         columns = build.catalog.catalog_columns
