@@ -221,3 +221,6 @@ def test_several_users_get_what_each_gets_alone(films):
         films.recommend_many(users, strict_user=True)
     with pytest.raises(QkvError, match="recommend_many"):
         films.recommend(user=users)
+    for option in ({"wher": "year > 1990"}, {"user": "u001"}):
+        with pytest.raises(TypeError, match=r"recommend_many\(\).*'(wher'.*where|user)"):
+            films.recommend_many([], **option)

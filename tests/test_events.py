@@ -69,5 +69,5 @@ def test_without_stated_weights_common_events_have_the_usual_ones(tmp_path):
 
 
 def test_a_log_without_events_has_no_weight_for_one(films):
-    with pytest.raises(QkvError, match=r"'view'.*no events|no events.*'view'"):
+    with pytest.raises(QkvError, match=r"`event`: 'view' .*no column of events"):
         films.record("u001", "Alien", event="view")

@@ -184,3 +184,16 @@ def test_which_column_says_when_an_item_came(tmp_path, columns, found):
     frame = FRAME[["id", "title"]].assign(**{name: cells[kind] for name, kind in columns.items()})
     engine = qkvsearch.build(tmp_path / "w", items=frame)
     assert engine.items.newest_column() == found
+
+
+def test_fields_are_named_as_a_condition_names_them(tmp_path):
+    frame = pd.DataFrame(
+        {"id": ["a"], "title": ["Vase"], "Date made": ["1890"], "Size, cm": ["4"], 'A "b"': ["x"]}
+    )
+    with qkvsearch.build(tmp_path / "w", items=frame, encoder="corpus") as engine:
+        asked = '"date made", "Size, cm","A ""b"""'
+        row = {"id": "a", "title": "Vase", "Date made": 1890, "Size, cm": 4, 'A "b"': "x"}
+        assert list(engine.items.list(fields=asked, sort='-"Date made"')) == [row]
+        assert engine.search("vase", facets='"Date made"').facets == {"Date made": {"1890": 1}}
+        with pytest.raises(QkvError, match="did you mean Date made"):
+            engine.items.list(fields='"Dat made"')

@@ -87,3 +87,9 @@ def test_show_lists_them(path, qkv):
     shown = qkv("-w", path, "show", "a0").stdout
     assert "ask in the shop" in shown
     assert "Tent &amp; rope" in shown
+
+
+def test_an_item_whose_variants_differ_in_texts_alone_is_shown(tmp_path):
+    frame = pd.DataFrame({"id": ["a", "a", "b"], "title": "Mug", "colour": ["red", "blue", "red"]})
+    with qkvsearch.build(tmp_path / "w", items=frame, encoder="corpus") as engine:
+        assert engine.show("a")["colour"] == "red|blue"

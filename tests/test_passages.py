@@ -257,3 +257,12 @@ def test_a_text_that_loses_its_html_loses_its_times(tmp_path):
         assert "Word350" in hit.passage["text"]
         assert "start" not in hit.passage
         assert any("1 cell emptied" in note for note in engine.snapshot.facts["rows"])
+        assert engine.show("a")["original"]["text_times"] == json.dumps(cues)
+        assert engine.sync(items).changed == 0
+
+        changed = items.assign(id="b", text=items["text"].str.replace("Word", "Term"))
+        done = engine.add(changed)
+        assert any("1 cell emptied" in note for note in done.notes)
+        hit = engine.search("term350")[0]
+        assert "Term350" in hit.passage["text"]
+        assert "start" not in hit.passage

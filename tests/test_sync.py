@@ -183,3 +183,46 @@ def test_a_file_keeps_its_id_whatever_is_beside_it(tmp_path):
         assert len(engine.items) == 5
         (talks / "a.txt").rename(talks / "f.txt")
         assert numbers(engine.sync(talks)) == (1, 0, 0, 4)
+
+
+def test_a_file_of_a_folder_has_the_id_of_its_path_from_wherever_it_is_named(tmp_path):
+    talks = tmp_path / "talks"
+    for name in ("2023/a/intro.md", "2023/b/intro.md", "2023/b/boats.md"):
+        (talks / name).parent.mkdir(parents=True, exist_ok=True)
+        (talks / name).write_text(f"# On {name}\n\nOtters of {name}.\n")
+    with qkv.build(tmp_path / "ws", items=talks, encoder="corpus") as engine:
+        ids = ["2023/a/intro.md", "2023/b/intro.md", "boats"]
+        assert list(engine.items.to_frame()["id"]) == ids
+        (talks / ids[0]).write_text("# Changed\n\nBadgers.\n")
+        assert engine.add(talks / "2023" / "a").replaced == 1
+        assert engine.show(ids[0])["title"] == "Changed"
+        assert engine.add(str(talks / "2023" / "*" / "intro.md")).replaced == 2
+        assert engine.add(talks / ids[1]).replaced == 1
+        assert list(engine.items.to_frame()["id"]) == ids
+        moved = talks.rename(tmp_path / "moved")
+        assert numbers(engine.sync(moved)) == (0, 0, 0, 3)
+
+
+def test_tables_that_were_joined_are_joined_again(tmp_path):
+    goods = pd.DataFrame({"Code": ["a1", "a2", "a3"], "name": ["Vase", "Bowl", "Kiln"]})
+    details = pd.DataFrame(
+        {
+            "Code": ["a1", "a2", "a2", "a3"],
+            "colour": ["red", "blue", "green", "grey"],
+            "story": ["Found in a river", "Made of clay", "Made of clay", "Burns peat"],
+        }
+    )
+    columns = qkv.Columns(id="Code")
+    build = qkv.build(tmp_path / "w", goods, join=details, columns=columns, encoder="corpus")
+    with build as engine:
+        assert numbers(engine.sync(goods, join=details)) == (0, 0, 0, 3)
+        details.loc[0, "story"] = "Found in a lake"
+        done = engine.sync(goods, join=details)
+        assert numbers(done) == (0, 1, 0, 2)
+        assert not any("no column" in note for note in done.notes)
+        assert engine.show("a1")["story"] == "Found in a lake"
+        more = pd.DataFrame({"Code": ["a4"], "name": ["Jug"]})
+        of_more = pd.DataFrame({"Code": ["a4"], "colour": ["white"], "story": ["Holds milk"]})
+        assert engine.add(more, join=of_more).added == 1
+        assert engine.show("a4")["colour"] == "white"
+        assert engine.search("milk")[0].id == "a4"

@@ -199,6 +199,34 @@ def test_hyphens_are_months_unless_the_column_writes_ranges_so():
     assert cells("1890-95", "1910-12") == ["1890/1895", "1910/1912"]
 
 
+@pytest.mark.parametrize(
+    ("cells", "first"),
+    [
+        (["1900-10", "1901", "1950", "1890"], "1900/1910"),
+        (["1900-10", "1901", "c. 1890", "1899"], "1900/1910"),
+        (["1900-10", "1901", "1901-01", "1890"], "1900-10-01"),
+        (["1900-10", "1901", "1890", "1901-05-03"], "1900-10-01"),
+        (["1900-10", "1900-11", "1900-12", "1901"], "1900-10-01"),
+    ],
+)
+def test_two_digits_behind_a_year_are_a_range_beside_years(cells, first):
+    assert typed(pd.Series(cells)).cells[0] == first
+
+
+@pytest.mark.parametrize(
+    ("text", "stored"),
+    [
+        ("1890s-1900s", "1890/1909"),
+        ("1900s–1920s", "1900/1929"),
+        ("c. 1890s–1900s", "1880/1919"),
+        ("1800s–1900s", "1800/1999"),
+        ("1900s", "1900/1999"),
+    ],
+)
+def test_a_decade_beside_another_one_is_ten_years(text, stored):
+    assert read_uncertain(text).stored == stored
+
+
 def test_exact_days_stay_beside_uncertain_dates():
     column = typed(pd.Series(["12 March 1890", "3/24/1929", "1850", "c. 1700"]))
     assert column.cells.tolist() == ["1890-03-12", "1929-03-24", "1850", "1690/1710"]

@@ -16,6 +16,7 @@ from qkvsearch.cli.columns import (
     event_options,
     file_options,
     item_columns,
+    join_option,
     log_columns,
 )
 from qkvsearch.cli.context import CommandContext, command, settings, wait_option
@@ -85,12 +86,7 @@ def _parse_scale(
     multiple=True,
     help="A table of who watched, bought or rated what; repeatable, or a pattern: 'logs/*.csv'.",
 )
-@click.option(
-    "--join",
-    type=FILE,
-    multiple=True,
-    help="A table that adds columns to --items, by the ids of the items; repeatable.",
-)
+@join_option("--items")
 @item_columns("--items", "the columns to search in, such as title,tags")
 @log_columns("--interactions")
 @click.option(
@@ -305,7 +301,8 @@ def _model_lines(facts: Mapping[str, Any], previous: Mapping[str, Any]) -> Itera
     from qkvsearch.store.workspace import NOT_TAKEN_OVER
     from qkvsearch.text.languages import Language
 
-    yield from (f"Not taken over: {reason}." for reason in previous.get(NOT_TAKEN_OVER, ()))
+    lost = [line for line in facts["rows"] if line.startswith(NOT_TAKEN_OVER)]
+    yield from (f"{line[0].upper()}{line[1:]}." for line in lost)
     yield f"Encoder: {facts['encoder']} ({facts['encoder_chosen']})."
     if better := advice_on(facts):
         yield better

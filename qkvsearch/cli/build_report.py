@@ -114,7 +114,7 @@ def _uses(report: BuildReport) -> Iterator[str]:
 
 def _changes(column: ColumnReport) -> str:
     """Return how many cells of a column changed, and how."""
-    kinds = [f"{what} {count:,}" for what, count in column.facts.changed.items()]
+    kinds = [f"{what} ({count:,})" for what, count in column.facts.changed.items()]
     if not column.changed:
         return ", ".join(kinds)
     changed = f"{quantity(column.changed, 'cell')} changed"

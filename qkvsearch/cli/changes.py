@@ -14,7 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from qkvsearch.cli.columns import columns_of, event_options, file_options, item_columns, log_columns
+from qkvsearch.cli.columns import (
+    columns_of,
+    event_options,
+    file_options,
+    item_columns,
+    join_option,
+    log_columns,
+)
 from qkvsearch.cli.context import NUMBER, TYPED, command, reason_of, settings, wait_option
 from qkvsearch.cli.listing_table import cell_text, write_listing
 from qkvsearch.cli.render import Output, output_options
@@ -63,6 +70,7 @@ def confirm(question: str) -> None:
 
 @command(short_help="Add items or interactions to a workspace without a rebuild.")
 @click.argument("file", type=click.Path(path_type=str), required=False)
+@join_option("FILE")
 @item_columns("FILE", "the columns to search in, in the order of the build, if names differ")
 @click.option(
     "--update",
@@ -81,7 +89,12 @@ def confirm(question: str) -> None:
 @file_options
 @wait_option
 def add(
-    file: str | None, update: bool, interactions: str | None, again: bool, **of_log: Any
+    file: str | None,
+    join: tuple[str, ...],
+    update: bool,
+    interactions: str | None,
+    again: bool,
+    **of_log: Any,
 ) -> None:
     """Add the items of FILE, or replace items with the same ids; or record the interactions of a
     LOG. FILE may be a folder of subtitles, texts, Markdown and HTML, one item a file.
@@ -106,7 +119,7 @@ def add(
         name: of_log.pop(name) for name in ("id_column", "title_column", "text_columns", "texts")
     }
     of_files = {name: of_log.pop(name) for name in ("ignore", "delimiter", "encoding")}
-    if file is None and (update or any(of_items.values())):
+    if file is None and (update or join or any(of_items.values())):
         raise click.UsageError("these options belong to items: add FILE")
     if interactions is None and (again or any(of_log.values())):
         raise click.UsageError("these options belong to a log: --interactions LOG")
@@ -115,7 +128,9 @@ def add(
     if file is not None:
         with run.progress() as progress:
             columns = columns_of(**of_items, **of_files)
-            done = engine.add(file, columns, update=update, progress=progress)
+            done = engine.add(
+                file, columns, join=list(join) or None, update=update, progress=progress
+            )
         run.notes(done.notes)
         counts = f"{done.added:,} added, {done.replaced:,} replaced"
         if update:
@@ -137,31 +152,46 @@ def add(
 
 @command(short_help="Make the items those of a file, without a rebuild.")
 @click.argument("file", type=click.Path(path_type=str))
+@join_option("FILE")
 @item_columns("FILE", "the columns to search in, in the order of the build, if names differ")
 @click.option("--keep-missing", is_flag=True, help="Do not remove the items that FILE lacks.")
 @click.option("--yes", is_flag=True, help="Also remove more than a fifth of the items.")
 @file_options
 @wait_option
 @output_options
-def sync(file: str, keep_missing: bool, yes: bool, output: Output, **columns: str | None) -> None:
+def sync(
+    file: str,
+    join: tuple[str, ...],
+    keep_missing: bool,
+    yes: bool,
+    output: Output,
+    **columns: Any,
+) -> None:
     """Make the items those of FILE, such as a nightly export: add what is new, change what differs,
     and remove what FILE lacks, with its interactions. All this is one build, and no build where
     nothing differs.
 
-    The items keep their interactions, and a column that FILE lacks stays as it is. If FILE lacks
+    The items keep their interactions, and a column that FILE lacks stays as it is: give the tables
+    and texts that the build had beside FILE, --join and --texts, as well. If FILE lacks
     more than a fifth of the items, it may have been cut off: the command changes nothing and fails,
     unless with --yes or --keep-missing. --format shows the numbers. `rollback` undoes it.
 
     \b
     Examples:
       qkvsearch -w shop sync export.csv
+      qkvsearch -w shop sync export.csv --join stock.csv
       qkvsearch -w shop sync export.csv --format json
     """
     run = settings()
     engine = run.open_writable()
     with run.progress() as progress:
         done = engine.sync(
-            file, columns_of(**columns), keep_missing=keep_missing, yes=yes, progress=progress
+            file,
+            columns_of(**columns),
+            join=list(join) or None,
+            keep_missing=keep_missing,
+            yes=yes,
+            progress=progress,
         )
     run.notes(done.notes)
     counts = f"{done.added:,} added, {done.changed:,} changed, {done.removed:,} removed"

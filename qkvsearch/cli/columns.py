@@ -38,6 +38,17 @@ def item_columns(file: str, text_help: str) -> Decorator:
     return joined(named, texts)
 
 
+def join_option(file: str) -> Decorator:
+    """Add the option that names tables with further columns of the items of a file."""
+    return click.option(
+        "--join",
+        metavar="TABLE",
+        type=click.Path(path_type=str),
+        multiple=True,
+        help=f"A table that adds columns to {file}, by the ids of the items; repeatable.",
+    )
+
+
 def log_columns(file: str) -> Decorator:
     """Add the options that name the columns of a file of interactions."""
     return _column_options(
@@ -166,7 +177,7 @@ def _row(column: Record, max_example: int | None) -> list[str]:
         f"{column['type']} ({column['unit']})" if column.get("unit") else column["type"],
         _percent(column["empty"]),
         shorten(column["example"], max_example or len(column["example"])),
-        ", ".join(f"{what} {count:,}" for what, count in changes),
+        ", ".join(f"{what} ({count:,})" for what, count in changes),
     ]
 
 

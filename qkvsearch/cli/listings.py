@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from qkvsearch.cli.columns import columns_text
-from qkvsearch.cli.context import command, settings
+from qkvsearch.cli.context import command, settings, spelled
 from qkvsearch.cli.hits import (
     fields_option,
     offset_option,
@@ -197,8 +197,9 @@ def info(verify: bool, output: Output) -> None:
 def _fact_table(facts: dict[str, Any], verbose: bool) -> str:
     texts = {name: _fact_text(value) for name, value in facts.items() if value}
     texts["recommend_heads"] = recommend_heads_text(facts["recommend_heads"])
+    context = click.get_current_context()
     lines = [
-        [name.replace("_", " "), text]
+        [name.replace("_", " "), spelled(text, context, context.command)]
         for name, text in texts.items()
         if text and name not in COLUMN_FACTS
     ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import fields as fields_of
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -24,7 +25,7 @@ from qkvsearch._utils.validation import (
 )
 from qkvsearch.engine.arguments import checked_arguments
 from qkvsearch.engine.item_maps import ItemMaps
-from qkvsearch.errors import DamagedError, DataError, QkvError, quantity
+from qkvsearch.errors import DamagedError, DataError, QkvError, quantity, suggest
 from qkvsearch.rank.loaded_build import LoadedBuild
 from qkvsearch.rank.options import head_names, id_list
 from qkvsearch.rank.questions import (
@@ -451,6 +452,10 @@ class Engine:
         """
         from qkvsearch.rank.recommend import recommend
 
+        known = [field.name for field in fields_of(RecommendQuestion) if field.name != "user"]
+        for name in options.keys() - set(known):
+            hint = suggest(name, known)
+            raise TypeError(f"recommend_many() got an unexpected keyword argument {name!r}{hint}")
         questions = [_recommend_question(user=user, **options) for user in id_list("users", users)]
         with self._question() as build:
             return [recommend(build, question) for question in questions]
@@ -732,20 +737,22 @@ class Engine:
         items: Source,
         columns: Columns | None = None,
         *,
+        join: Source | None = None,
         update: bool = False,
         progress: Progress | None = None,
     ) -> Revision:
         """Add the items of a file or frame without a rebuild. They replace items with the same
         ids. Raises `QkvError`.
 
-        update: only change the columns that the file has, of items that are there; all their other
-        cells stay. An empty cell empties. A new id is an `UnknownIdError`, and nothing is changed.
+        join: tables that add columns to these items, by id, as in a build. update: only change the
+        columns that the file has, of items that are there; all their other cells stay. An empty
+        cell empties. A new id is an `UnknownIdError`, and nothing is changed.
         """
         from qkvsearch.learn.add import add_items
         from qkvsearch.learn.change_rules import REPLACE, UPDATE
 
         rule = UPDATE if update else REPLACE
-        return self._changed(add_items, items, columns, progress, rule=rule)
+        return self._changed(add_items, items, columns, progress, join=join, rule=rule)
 
     @checked_arguments
     def sync(
@@ -753,6 +760,7 @@ class Engine:
         items: Source,
         columns: Columns | None = None,
         *,
+        join: Source | None = None,
         keep_missing: bool = False,
         yes: bool = False,
         progress: Progress | None = None,
@@ -761,13 +769,20 @@ class Engine:
         what is new, change what differs, and remove what the file lacks, with its interactions.
 
         Return how many items that were; where nothing differs, no build is made. A column that the
-        file lacks stays as it is. keep_missing: remove none. yes: also remove more than a fifth of
-        the items, which is a `QkvError` otherwise. Raises `QkvError`.
+        file lacks stays as it is. join: tables that add columns to these items, by id, as in a
+        build. keep_missing: remove none. yes: also remove more than a fifth of the items, which is
+        a `QkvError` otherwise. Raises `QkvError`.
         """
         from qkvsearch.learn.sync import sync_items
 
         return self._changed(
-            sync_items, items, columns, keep_missing=keep_missing, yes=yes, progress=progress
+            sync_items,
+            items,
+            columns,
+            join=join,
+            keep_missing=keep_missing,
+            yes=yes,
+            progress=progress,
         )
 
     @checked_arguments

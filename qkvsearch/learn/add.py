@@ -61,20 +61,21 @@ def add_items(
     columns: Columns | None = None,
     progress: Progress | None = None,
     *,
+    join: Source | None = None,
     rule: ChangeRule = REPLACE,
 ) -> Revision:
     """Add the items of a file or frame to the current build, and publish the result.
 
-    An item with a known id keeps its interactions; the rule says which of its cells it keeps, by
-    default none. `recommend` places new items by their text, if the build learned how texts predict
-    preferences. Raises `QkvError`, and `DataError` where the file lacks the id, the title or all
-    columns that search reads.
+    join: tables that add columns to these items, by id. An item with a known id keeps its
+    interactions; the rule says which of its cells it keeps, by default none. `recommend` places new
+    items by their text, if the build learned how texts predict preferences. Raises `QkvError`, and
+    `DataError` where the file lacks the id, the title or all columns that search reads.
     """
     from qkvsearch.learn.align_rows import addition
 
     columns = columns or Columns()
     progress = progress or silent
-    frame, report = read_items(source, columns)
+    frame, report = read_items(workspace, source, columns, join)
     with workspace.writing("add"), closing(workspace.open()) as build:
         new_items = addition(build, frame, columns, report, rule)
         report.conclude(columns.strict)
@@ -85,14 +86,16 @@ def add_items(
         return published_addition(workspace, new_items, "add", revision, progress)
 
 
-def read_items(source: Source, columns: Columns) -> tuple[pd.DataFrame, ReadReport]:
-    """Return the rows of items of a file or frame, as text, with the columns of the other sheets of
-    `book.xlsx#*`. Raises `DataError`.
+def read_items(
+    workspace: Workspace, source: Source, columns: Columns, join: Source | None = None
+) -> tuple[pd.DataFrame, ReadReport]:
+    """Return the rows of items of a file or frame, as text, with the columns of the tables of
+    `join`, and of the other sheets of `book.xlsx#*`. Raises `DataError`.
     """
     from qkvsearch.tables.dataset import load_items
     from qkvsearch.tables.joining import with_details
 
-    items, details = load_items(source, columns)
+    items, details = load_items(source, columns, join)
     assert items is not None
     table, report = items
     names = [name for part, _ in (items, *details) for name in part.columns]
@@ -100,10 +103,19 @@ def read_items(source: Source, columns: Columns) -> tuple[pd.DataFrame, ReadRepo
         check_column(name, names, report.file, "`ignore`")
     frame = table.frame()
     if details:
-        frame, _ = with_details(frame, details, columns, report)
+        of_ids = replace(columns, id=columns.id or _column_of_ids(workspace, table.columns))
+        frame, _ = with_details(frame, details, of_ids, report)
         report.notes += [str(of_details) for _, of_details in details]
         report.warnings += [text for _, of_details in details for text in of_details.warnings]
     return frame, report
+
+
+def _column_of_ids(workspace: Workspace, names: Iterable[str]) -> str | None:
+    """Return the column of a file that has the name of the workspace's ids, None for none."""
+    with closing(workspace.open()) as build:
+        columns = build.catalog.catalog_columns
+        name = next(column.name for column in columns if column.role == "id")
+    return next((other for other in names if other.casefold() == name.casefold()), None)
 
 
 def published_addition(

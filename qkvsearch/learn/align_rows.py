@@ -24,9 +24,10 @@ from qkvsearch.tables.catalog import (
     item_texts,
     one_row_each,
     originals_of,
+    without_moved_times,
     years_in,
 )
-from qkvsearch.tables.catalog_columns import OWN_NAMES, CatalogColumns
+from qkvsearch.tables.catalog_columns import OWN_NAMES, CatalogColumns, StoredColumn
 from qkvsearch.tables.column_types import type_named
 from qkvsearch.tables.columns import (
     Columns,
@@ -178,9 +179,7 @@ def _empty_outdated_times(
     """Empty the times of texts that change while their times stay, and note it: they are of the
     places of another text. given: the stored columns that the file has.
     """
-    columns = snapshot.catalog.catalog_columns
-    times = next((c for c in columns if c.role == text_times.ROLE), None)
-    text = next((c for c in columns if c.name.casefold() == text_times.TEXT), None)
+    times, text = _times_and_text(snapshot)
     # Times that the file has itself are those of its texts.
     if times is None or text is None or (times.stored in given and not rule.shown):
         return
@@ -382,7 +381,20 @@ def _align_types(
         # The first uncertain date of a column: from now on its dates are compared as spans.
         if column.convention.startswith(UNCERTAIN):
             facts[name] = replace(facts[name], convention=column.convention)
+    times, text = _times_and_text(snapshot)
+    if times is not None and text is not None:
+        columns[times.stored] = without_moved_times(
+            times.name, columns[times.stored], texts[text.stored], columns[text.stored], report
+        )
     return columns, facts
+
+
+def _times_and_text(snapshot: Snapshot) -> tuple[StoredColumn | None, StoredColumn | None]:
+    """Return the column of times and that of the texts which they belong to, None for none."""
+    columns = snapshot.catalog.catalog_columns
+    times = next((c for c in columns if c.role == text_times.ROLE), None)
+    text = next((c for c in columns if c.name.casefold() == text_times.TEXT), None)
+    return times, text
 
 
 def _with_search_columns(
@@ -424,8 +436,8 @@ def _require_search_columns(
     searched_names = listed_names([here.name_of(stored) for stored in searched])
     message = (
         f"{report.file}: no column {lacking_names}, and search reads {searched_names}; name those "
-        f"columns in that order with `text_columns`, or add them to the file (columns: "
-        f"{listed_names(names)})"
+        "columns in that order with `text_columns`, `join` a table that has them, or add them to "
+        f"the file (columns: {listed_names(names)})"
     )
     if "title" in lacking or not any(name in rows for name in searched):
         raise DataError(message)

@@ -56,6 +56,7 @@ def sync_items(
     source: Source,
     columns: Columns | None = None,
     *,
+    join: Source | None = None,
     keep_missing: bool = False,
     yes: bool = False,
     progress: Progress | None = None,
@@ -63,7 +64,8 @@ def sync_items(
     """Add the new items of a file, change those that differ, and remove those that it lacks, in one
     new build; in none where nothing differs.
 
-    keep_missing: remove none. yes: also remove more than a fifth of the items. A column that the
+    join: tables that add columns to these items, by id. keep_missing: remove none. yes: also remove
+    more than a fifth of the items. A column that the
     file lacks stays as it is. Raises `QkvError` where more would be removed, and `DataError` for a
     file that cannot be used.
     """
@@ -71,7 +73,7 @@ def sync_items(
 
     columns = columns or Columns()
     progress = progress or silent
-    frame, report = read_items(source, columns)
+    frame, report = read_items(workspace, source, columns, join)
     with workspace.writing("sync"), closing(workspace.open()) as build:
         in_file = addition(build, frame, columns, report, SYNC)
         report.conclude(columns.strict)

@@ -73,7 +73,7 @@ class GivenValues:
         facts = self.histories.models.snapshot.facts
         of_event = weight_of_event(event, facts.get("interaction_columns", ()))
         if of_event == 0:
-            raise QkvError(f"the event {event!r} counts 0 here, so that it is not recorded")
+            raise QkvError(f"`event`: {event!r} counts 0 here, so that it is not recorded")
         if weight is None:
             total = of_event
         else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -74,6 +75,10 @@ class Listing(Sequence[dict[str, Any]]):
         return pd.DataFrame(self.to_records(), columns=list(self.names))
 
 
+# A name between commas, which may be in double quotes and have commas in them.
+BETWEEN_COMMAS = re.compile(r'(?:"(?:[^"]|"")*"|[^,])+')
+
+
 def own_columns(
     catalog: StoredCatalog, fields: str | Iterable[str], parameter: str = "fields"
 ) -> list[StoredColumn]:
@@ -89,7 +94,7 @@ def own_columns(
         if columns.has(text):  # a name may have a comma in it
             names.append(text)
         else:
-            names += text.split(",")
+            names += BETWEEN_COMMAS.findall(text)
     unique = dict.fromkeys(columns.find(name, parameter) for name in names if name.strip())
     return [column for column in unique if not is_in_every_row(column)]
 

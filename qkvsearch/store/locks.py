@@ -111,11 +111,24 @@ def exclusive(
         _lock_files.add(file)
         _wait_for(file, path, wait, notify)
         try:
+            _require_in_place(file, path)
             _write_owner(file, command)
             yield file
         finally:
             _write_owner(file, "")
             take(file, system.LOCK_UN)
+
+
+def _require_in_place(file: IO[Any], path: Path) -> None:
+    """Raise `WorkspaceError` for a lock file that its last owner has removed: others would lock a
+    new one.
+    """
+    try:
+        is_in_place = os.path.samestat(os.fstat(file.fileno()), path.stat())
+    except OSError:
+        is_in_place = False
+    if not is_in_place:
+        raise WorkspaceError(f"{path}: whoever was writing here has removed it; try again")
 
 
 def _wait_for(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import logging
+import os
 import shlex
 import shutil
 import sqlite3
@@ -23,7 +24,7 @@ from qkvsearch.store.array_files import file_entry, share_file, write_array
 from qkvsearch.store.build_contents import BuildContents
 from qkvsearch.store.catalog.file import CATALOG, write_catalog
 from qkvsearch.store.checksums import read_checksummed, write_checksummed
-from qkvsearch.store.locks import is_in_use, writer_lock
+from qkvsearch.store.locks import WRITER, is_in_use, writer_lock
 from qkvsearch.store.records import RecordsDatabase
 from qkvsearch.store.records.record_rows import is_user
 from qkvsearch.store.remote_collections import collections_of, drop_keys, write_keys
@@ -144,11 +145,26 @@ class Workspace:
         """
         if command != "build" and not self.path.is_dir():
             raise self._missing
+        is_new = not os.path.lexists(self.path)
         with writer_lock(self.path, command, self.wait, self.notify) as is_first:
             if is_first and command != "repair":
                 read_root(self.path)  # a damaged root fails now, not after hours of work
                 self.finish_erasing()
-            yield
+            try:
+                yield
+            except BaseException:
+                if is_first and is_new:
+                    self._remove_if_empty()
+                raise
+
+    def _remove_if_empty(self) -> None:
+        """Remove the folder that a first build made, where nothing came of that build."""
+        with suppress(OSError):
+            (self.path / BUILDS_FOLDER).rmdir()
+        with suppress(OSError):
+            if os.listdir(self.path) == [WRITER]:
+                (self.path / WRITER).unlink()
+                self.path.rmdir()
 
     def publish(
         self,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import repeat
+from itertools import product, repeat
 
 import numpy as np
 import pandas as pd
@@ -149,8 +149,11 @@ def catalog_from_frame(
     times = [name for name in items.frame if are_times(items.spelled[name], items.frame[name])]
     types |= dict.fromkeys(times, "text")
     cells = {name: _typed(items, name, types.get(name), report) for name in items.frame}
-    for name in times:
-        cells[name] = _without_moved_times(items, name, cells, report)
+    texts = [name for name in items.frame if items.spelled[name].casefold() == TEXT]
+    for name, text in product(times, texts):
+        cells[name] = without_moved_times(
+            items.spelled[name], cells[name], items.frame[text], cells[text], report
+        )
     _count_changes(cells, report)
     order, variants = one_row_each(items.ids, cells, columns.fold_ids, report)
     searched = items.searched
@@ -228,7 +231,8 @@ def item_texts(
     names = frame.iloc[:, 0].fillna("") if choice.id is None else ids
     usable = _usable_rows(ids, names, titles, report).to_numpy()
     if not usable.any():
-        raise DataError(f"{report.file}: no rows with an id in column {choice.id!r}; {report}")
+        which = "rows" if choice.id is None else f"rows with an id in column {choice.id!r}"
+        raise DataError(f"{report.file}: no {which} to make items of; {report}")
     frame, ids, titles = (table[usable].reset_index(drop=True) for table in (frame, ids, titles))
     if log is None:
         _refuse_log(frame, ids, choice.id, report.file)
@@ -299,24 +303,26 @@ def _refuse_log(frame: pd.DataFrame, ids: pd.Series, id_column: str | None, file
         )
 
 
-def _without_moved_times(
-    items: ItemTexts, name: str, cells: Mapping[str, TypedColumn], report: ReadReport
+def without_moved_times(
+    name: str, times: TypedColumn, texts: pd.Series, text: TypedColumn, report: ReadReport
 ) -> TypedColumn:
     """Return a column of times without those of texts that are not stored as they were in the file,
     such as without HTML: their places would be those of other words.
+
+    name: what the note calls the column. texts: the texts as they were; text: as they are stored.
     """
-    column = cells[name]
-    texts = [other for other, spelled in items.spelled.items() if spelled.casefold() == TEXT]
-    for text in texts:
-        is_moved = items.frame[text].notna() & (items.frame[text] != cells[text].cells)
-        is_moved &= column.cells.notna()
-        if n := Count(int(is_moved.sum())):
-            report.notes.append(
-                f"column {items.spelled[name]}: {n} {n:cell|cells} emptied, since HTML or spaces "
-                f"were taken out of the {n:text|texts}"
-            )
-            column = replace(column, cells=column.cells.mask(is_moved, None))
-    return column
+    is_moved = texts.notna() & (texts != text.cells) & times.cells.notna()
+    n = Count(int(is_moved.sum()))
+    if not n:
+        return times
+    report.notes.append(
+        f"column {name}: {n} {n:cell|cells} emptied, since HTML or spaces were taken out of the "
+        f"{n:text|texts}"
+    )
+    original = times.cells.where(is_moved, None)
+    if times.original is not None:
+        original = times.original.where(~is_moved | times.original.notna(), times.cells)
+    return replace(times, cells=times.cells.mask(is_moved, None), original=original)
 
 
 def _searched(

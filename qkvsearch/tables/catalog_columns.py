@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -54,6 +55,10 @@ def sql_name(stored: str) -> str:
     return quoted(table_name(stored))
 
 
+# A name as a condition spells it.
+QUOTED = re.compile(r'"(?:[^"]|"")+"')
+
+
 @dataclass(frozen=True)
 class StoredColumn:
     """A column of a stored catalog.
@@ -73,7 +78,8 @@ class StoredColumn:
 
 
 class CatalogColumns(list[StoredColumn]):
-    """All columns, id and title first, which `find` finds by either name in any case.
+    """All columns, id and title first, which `find` finds by either name in any case, also in
+    double quotes, as a condition spells it.
 
     The exact name in the owner's file goes first, then the exact stored name, then both in any
     case: an owner's column `title` is never hidden by the column that has the titles.
@@ -167,7 +173,10 @@ class CatalogColumns(list[StoredColumn]):
 
     def _found(self, name: str) -> StoredColumn | None:
         name = composed(name.strip())
-        return self._exact.get(name) or self._folded.get(name.casefold())
+        found = self._exact.get(name) or self._folded.get(name.casefold())
+        if found is None and QUOTED.fullmatch(name):
+            return self._found(name[1:-1].replace('""', '"'))
+        return found
 
     def _name_of(self, column: StoredColumn) -> str:
         is_found = self._exact[column.name] is column

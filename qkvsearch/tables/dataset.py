@@ -19,6 +19,7 @@ from qkvsearch.tables.columns import Columns, check_column, find_column, named
 from qkvsearch.tables.columns.choice import LOG_TYPES
 from qkvsearch.tables.columns.facts import ColumnFacts
 from qkvsearch.tables.documents.document_files import DocumentFiles, documents_of
+from qkvsearch.tables.documents.lone_text import lone_text
 from qkvsearch.tables.documents.reading import add_documents
 from qkvsearch.tables.documents.texts_beside import with_texts
 from qkvsearch.tables.fields import with_fields
@@ -224,7 +225,7 @@ def load_details(join: Source | None, columns: Columns) -> list[ReadTable]:
     """Read the tables that add columns to the items, each by itself."""
     if join is None:
         return []
-    return [load(source, JOIN, columns, ROWS) for source in _sources(join, JOIN)]
+    return [load(source, JOIN, columns, ROWS) for source in _sources(join, JOIN, columns)]
 
 
 def split_sheets(items: Source) -> tuple[list[File], list[File]]:
@@ -257,7 +258,7 @@ def load(
     encoder = TableEncoder()
     reports: list[ReadReport] = []
     names: list[set[str]] = []
-    sources = _sources(source, name)
+    sources = _sources(source, name, columns)
     for number, each in enumerate(sources, 1):
         if isinstance(each, DocumentFiles):
             report = add_documents(encoder, each, limit, columns.encoding)
@@ -307,7 +308,7 @@ def _add_frame(encoder: TableEncoder, frame: pd.DataFrame, name: str) -> ReadRep
     return report
 
 
-def _sources(source: Source, name: str) -> list[File | DocumentFiles]:
+def _sources(source: Source, name: str, columns: Columns) -> list[File | DocumentFiles]:
     """Return files and frames, patterns replaced by the files that they match, and all documents as
     one. Raises `DataError` for a pattern that matches none, and for a file that is named twice.
     """
@@ -315,6 +316,9 @@ def _sources(source: Source, name: str) -> list[File | DocumentFiles]:
     known = str | PathLike | pd.DataFrame | DocumentFiles
     is_known = all(isinstance(each, known) for each in several)
     require(is_known, name, source, "a file, a pandas frame, or a list of them")
+    names_columns = any((columns.id, columns.title, columns.text, columns.types))
+    tells_layout = any((columns.user, columns.item, columns.layout, columns.delimiter))
+    may_be_texts = name in ("items", SOURCE) and not (names_columns or tells_layout)
     sources: list[Any] = []
     documents: list[DocumentFiles] = []
     for each in several:
@@ -322,12 +326,20 @@ def _sources(source: Source, name: str) -> list[File | DocumentFiles]:
             sources.append(each)
         elif isinstance(each, DocumentFiles):
             documents.append(each)
-        elif name != "interactions" and (files := documents_of(each)) is not None:
+        elif name != "interactions" and (files := _documents(each, columns, may_be_texts)):
             documents.append(files)
         else:
             sources += matching(each)
     _refuse_repeated([*sources, *(path for files in documents for path in files.paths)], name)
     return [*sources, *([DocumentFiles.of_all(documents)] if documents else [])]
+
+
+def _documents(source: str | Path, columns: Columns, may_be_text: bool) -> DocumentFiles | None:
+    """Return the documents that a source means, None where it means tables. may_be_text: it may be
+    one `.txt` file.
+    """
+    files = documents_of(source)
+    return lone_text(source, columns.encoding) if files is None and may_be_text else files
 
 
 def _refuse_repeated(sources: list[Any], name: str) -> None:

@@ -15,7 +15,7 @@ from dataclasses import replace
 
 import pandas as pd
 
-from qkvsearch.errors import DataError, listed_names, quantity
+from qkvsearch.errors import Count, DataError, listed_names, quantity
 from qkvsearch.tables.columns import Columns, folded, named
 from qkvsearch.tables.columns.choice import choose_catalog_columns
 from qkvsearch.tables.columns.facts import LIST_SEPARATOR
@@ -82,10 +82,11 @@ def _joined(
     of_details.skip("without an id", keys.index[(keys == "").to_numpy()])
     of_details.skip("of no item", keys.index[~is_known & (keys != "").to_numpy()])
     keys, details = keys[is_known], details[is_known].drop(columns=key)
-    n_items, n_with = ids.nunique(), keys.nunique()
+    n_items, n_with = ids.nunique(), Count(keys.nunique())
     of_details.merged += len(keys) - n_with
     of_details.notes.append(
-        f"joined by {key} = {id_column}: {n_with:,} of {quantity(n_items, 'item')} have a row in it"
+        f"joined by {key} = {id_column}: {n_with} of {quantity(n_items, 'item')} {n_with:has|have} "
+        "a row in it"
     )
     for name in details:
         cells = _one_each(details[name], keys, name, report, of_details)

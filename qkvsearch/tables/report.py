@@ -230,7 +230,7 @@ class ReadReport:
 
     def _reasons(self) -> str:
         rows = self.first_rows
-        return ", ".join(
+        return "; ".join(
             f"{count:,} {reason}"
             + (f", first row {self.where(rows[reason])}" if reason in rows else "")
             for reason, count in self.skipped.items()

@@ -79,5 +79,5 @@ def test_an_update_changes_the_columns_of_the_file(qkv, shop_copy):
 
 def test_a_single_record_may_be_an_event(qkv, shop_copy):
     answer = qkv("-w", shop_copy, "record", "101", "ladder", "--event", "view")
-    assert (answer.code, "no events" in answer.stderr) == (1, True)
+    assert (answer.code, "no column of events" in answer.stderr) == (1, True)
     assert qkv("-w", shop_copy, "record", "log.csv", "--event", "view").code == 2

@@ -102,7 +102,7 @@ def test_the_text_and_the_page_tell_the_same(planned, told):
     for column in told["columns"]:
         assert f"{column['name']}: {column['type']}" in text
         assert f'<th scope="row">{column["name"]}</th>' in page
-    for said in ("ask in the shop", "$ removed 28", "with an item that is not in the catalog"):
+    for said in ("ask in the shop", "$ removed (28)", "with an item that is not in the catalog"):
         assert said in text
         assert said in page
     assert "row 62, 63, 64" in text

@@ -85,6 +85,54 @@ def test_a_thread_that_has_the_lock_may_ask_again_and_others_wait(tmp_path):
     assert order == ["first", "second"]
 
 
+def interrupted(workspace, work):
+    """Begin to build, do some work, and press Ctrl-C."""
+
+    def build():
+        with workspace.writing("build"):
+            work()
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        build()
+
+
+def test_a_first_build_that_is_interrupted_leaves_nothing(tmp_path):
+    workspace = Workspace(tmp_path / "new" / "ws")
+    interrupted(workspace, lambda: (workspace.path / "builds").mkdir())
+    assert not workspace.path.exists()
+    workspace.path.mkdir()
+    interrupted(workspace, lambda: None)
+    assert workspace.path.exists()
+    other = Workspace(tmp_path / "other")
+    interrupted(other, lambda: (other.path / "mine.txt").write_text("mine"))
+    assert (other.path / "mine.txt").exists()
+
+
+def test_who_waited_for_a_lock_that_was_removed_does_not_write(tmp_path):
+    path = tmp_path / "ws"
+    failures = []
+
+    def second():
+        try:
+            with writer_lock(path, "second"):
+                failures.append(None)
+        except WorkspaceError as error:
+            failures.append(str(error))
+
+    thread = threading.Thread(target=second)
+
+    def wait_a_moment():
+        thread.start()
+        time.sleep(0.1)
+
+    interrupted(Workspace(path), wait_a_moment)
+    thread.join()
+    assert "removed" in failures[0]
+    with writer_lock(path, "third"):
+        pass
+
+
 def test_an_error_inside_lets_go(tmp_path):
     with pytest.raises(KeyError), writer_lock(tmp_path, "add"):
         raise KeyError

@@ -248,6 +248,20 @@ def test_without_an_id_the_rows_are_numbered_and_rows_of_one_title_stay_apart():
     assert "id: the number of the row (`id_column` names a column)" in report.chosen
 
 
+@pytest.mark.parametrize(
+    "name", ["Accession No.", "accessionNumber", "Inv.-Nr.", "藏品编号", "Objektnummer", "登録番号"]
+)
+def test_numbers_of_a_collection_are_the_ids_where_each_row_has_its_own(name):
+    titles = ["Vase", "Bowl", "Vase"]
+
+    def ids(*numbers):
+        frame = pd.DataFrame({"Title": titles, name: list(numbers)})
+        return read_dataset(frame, None).catalog.ids.texts
+
+    assert ids("K1", "K2", "K3") == ["K1", "K2", "K3"]
+    assert ids("K1", "K1", "K3") == ids("K1", None, "K3") == ["1", "2", "3"]
+
+
 def test_a_log_given_as_items_is_refused():
     rows = [(user, item, item) for user in ("u1", "u2", "u3") for item in ("a", "b")]
     with pytest.raises(DataError, match=r"4 of 6 rows repeat an id of column item, and .* user "):

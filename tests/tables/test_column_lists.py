@@ -84,3 +84,8 @@ def test_a_few_categories_are_entries_where_one_cell_has_those_of_another():
 
 def test_an_object_with_a_list_as_a_key_is_no_list():
     assert read("[{[1]: 'a'}]", '["a", "b"]', told="list") == ("list", [None, "a|b"])
+
+
+def test_an_array_in_a_column_of_other_lists_is_its_entries():
+    column = typed(pd.Series(["a, b", "b, c, a", "a", '["a", "b"]', "c, a"]))
+    assert (column.type, column.cells[3]) == ("list", "a|b")

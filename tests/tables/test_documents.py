@@ -9,7 +9,7 @@ import pytest
 import qkvsearch as qkv
 from qkvsearch.errors import DataError
 from qkvsearch.tables.columns import Columns
-from qkvsearch.tables.dataset import load
+from qkvsearch.tables.dataset import load, read_dataset
 from qkvsearch.tables.documents.markdown_files import read_markdown
 from qkvsearch.tables.documents.web_pages import read_page
 from qkvsearch.tables.sources import read_source
@@ -184,6 +184,25 @@ def test_files_that_cannot_be_read_are_named_and_the_others_are_built(talks):
         rows(folder(talks.parent / "none", {"bad.srt": "no times"}))
 
 
+def test_files_without_words_and_with_broken_times_are_counted_and_named(talks):
+    sounds = "1\n00:00:01,000 --> 00:00:03,000\n[Music]\n"
+    broken = (
+        "1\n00:00:01,000 --> 00:00:03,000\nHello\n\n2\n00:00:xx --> 00:00:05,000\nboats\n\n"
+        "3\n00:00:09,000 --> 00:00:10,000\nBye\n"
+    )
+    front = "---\ntitle: Locks\nspeaker: Ann\n---\n"
+    nothing = "<html><body><nav>Home</nav></body></html>"
+    files = {"music.srt": sounds, "half.srt": broken, "front.md": front, "nav.html": nothing}
+    found, report = rows(folder(talks, files))
+    assert found.text["half"] == "Hello boats Bye"
+    assert json.loads(found.text_times["half"]) == [[0, 1, 3], [12, 9, 10]]
+    assert found.speaker["front"] == "Ann"
+    assert not {"music", "nav"} & set(found.index)
+    assert report.skipped.total() == 2
+    warnings = "\n".join(report.warnings)
+    assert all(name in warnings for name in ("music.srt", "nav.html", "half.srt"))
+
+
 def test_a_folder_of_tables_or_of_nothing_is_an_error(tmp_path):
     tables = {"a.csv": "id,title\n1,a\n", "b.csv": "id,title\n2,b\n", "README.md": "# About"}
     with pytest.raises(DataError, match=r"a\.csv.*\*\.csv"):
@@ -202,14 +221,44 @@ def test_texts_that_are_tables_stay_tables(tmp_path):
     assert list(rows(path / "a.txt")[0].title) == ["red"]
 
 
-@pytest.mark.parametrize("text", ["One line, on kilns.", "Kilns\n\nThe kiln burns peat.\n"])
-def test_a_text_that_is_named_itself_is_told_how_to_be_a_document(talks, tmp_path, text):
-    engine = qkv.build(tmp_path / "w", items=talks, encoder="corpus")
+TEXTS = [
+    "One line, on kilns.",
+    "Kilns\n\nThe kiln burns peat.\n",
+    "Kilns\nClay, sand, ash\n陶器, 茶壶, 窑\nGlaze, salt, lead\n",
+    "Le four brûle; il fume.\nLe potier dort; il rêve.\n",
+    "[Music]\nIt cost 10 pounds.\n",
+]
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_a_text_that_is_named_itself_is_one_document(tmp_path, text):
     path = folder(tmp_path / "more", {"note.txt": text}) / "note.txt"
-    for change in (engine.add, engine.sync):
-        with pytest.raises(DataError, match=r"note\.txt: .*\*\.txt"):
-            change(path)
-    assert engine.add(path.parent / "*.txt").added == 1
+    catalog, report = rows(path)
+    assert list(catalog.index) == ["note"]
+    assert catalog.text["note"].split() == text.split()
+    assert any("title_column" in note for note in report.notes)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "sku;price\na;1,50\nb;2,50\n",
+        "code, name\na, Vase\nb, Bowl\n",
+        "title\nVase\nBowl\n",
+        "Prices in May\nsku\tprice\na\t1\nb\t2\n",
+        "编号,名称\na,茶壶\nb,碗\n",
+        '{"id": "a"}\n{"id": "b"}\n',
+    ],
+)
+def test_a_text_with_names_of_columns_is_a_table(tmp_path, text):
+    path = folder(tmp_path / "more", {"note.txt": text}) / "note.txt"
+    assert len(read_dataset(path, None).catalog.ids.texts) == 2
+
+
+def test_a_named_column_makes_a_text_a_table(tmp_path):
+    path = folder(tmp_path / "more", {"note.txt": "Ware\nVase\nBowl\n"}) / "note.txt"
+    catalog = read_dataset(path, None, Columns(title="Ware")).catalog
+    assert list(catalog.frame["title"]) == ["Vase", "Bowl"]
 
 
 @pytest.mark.parametrize(

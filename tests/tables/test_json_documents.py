@@ -40,6 +40,10 @@ def catalog(tmp_path):
         {"hits": {"total": 2, "hits": HITS}},
         {"data": {"count": 2, "items": TWO}},
         HITS,
+        {"data": {"goods": {"edges": [{"cursor": "x", "node": row} for row in TWO]}}},
+        {"data": {"goods": {"edges": [{"node": row} for row in TWO], "totalCount": 2}}},
+        {"data": {"goods": {"nodes": TWO, "pageInfo": {"hasNextPage": False}}}},
+        [{"node": row} for row in [*TWO, None]],
         {"total": 2, "data": TWO},
         {"title": "Our goods", "version": 1, "goods": TWO},
         {"status": "ok", "result": {"products": {row["id"]: row for row in TWO}}},
@@ -124,3 +128,31 @@ def test_a_fault_in_an_object_over_several_lines_is_named_by_its_line(tmp_path):
     path.write_text('{\n "p1": {"title": "A"},\n "p2": {"title" "B"}\n}\n')
     with pytest.raises(DataError, match=r"items\.json, line 3: not JSON"):
         read_table(path)
+
+
+def test_lists_of_graphql_are_lists_wherever_they_are(tmp_path):
+    makers = {"edges": [{"node": {"full_name": "Ann"}}, {"role": "x", "node": {"full_name": "Bo"}}]}
+    document = {
+        "edges": [{"node": {**TWO[0], "makers": makers}}],
+        "pageInfo": {"hasNextPage": True},
+    }
+    path = tmp_path / "items.json"
+    path.write_text(json.dumps({"data": {"items": document}}))
+    dataset = read_dataset(path, None)
+    assert dataset.catalog.frame["makers.full_name"].tolist() == ["Ann|Bo"]
+    assert any("hasNextPage" in warning for warning in dataset.reports[0].warnings)
+
+
+@pytest.mark.parametrize(
+    ("document", "said"),
+    [
+        ({"data": {"items": {"edges": []}}}, "no rows"),
+        ({"data": {"items": []}}, "no rows"),
+        ({"items": [], "total": 0}, "no rows"),
+        ({"errors": [{"message": "no such field"}], "data": None}, "no such field"),
+        ({"error": "not found", "status": 404}, "not found"),
+    ],
+)
+def test_an_answer_without_items_is_an_error(catalog, document, said):
+    with pytest.raises(DataError, match=said):
+        catalog(document)

@@ -27,9 +27,9 @@ def test_a_skipped_row_is_named_as_a_spreadsheet_numbers_it(read):
     report = read('"an\nn",1\n,2\nbob,77\n\nbob,78\ncy,3,x\ncy,3,x,y,z\ndee,1\n')
     assert str(report).startswith(
         "log.csv: 7 rows read: 1 kept, 0 duplicates combined, 6 skipped (2 with too many columns, "
-        "first row 7, 1 without a user, first row 3, 1 with an id that no address"
+        "first row 7; 1 without a user, first row 3; 1 with an id that no address"
     )
-    assert "first row 2, 2 with an item that is not in the catalog, first row 4)" in str(report)
+    assert "first row 2; 2 with an item that is not in the catalog, first row 4)" in str(report)
     assert "1 without a user, first row 4" in str(read("a,1\nb,2,x,y,z\n,2\n"))
 
 

@@ -188,3 +188,18 @@ def test_a_column_without_such_cells_is_not_copied():
     texts = pd.Series(["red", "grün"], dtype=object)
     assert np.array_equal(read("red", "grün").cells, texts)
     assert not read("red", "grün").changed
+
+
+@pytest.mark.parametrize("name", ["avg_rating", "Review Score", "评分", "豆瓣评分", "Bewertung"])
+def test_ratings_are_numbers_however_many_digits_they_have(name):
+    column = read("4.5", "4.50", "3.0", name=name)
+    assert column.type == "number"
+    assert values(column) == [4.5, 4.5, 3]
+    assert read("3.1", "3.10", "3.2", name="Section").type == "text"
+
+
+def test_decades_are_no_seconds():
+    assert read("80s", "90s", "60s", "'70s").type == "text"
+    seconds = read("80s", "45s", "60s")
+    assert (seconds.unit, values(seconds)) == ("s", [80, 45, 60])
+    assert read("80 s", "90 s").unit == "s"

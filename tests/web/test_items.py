@@ -191,6 +191,8 @@ def test_what_get_returned_can_be_put_back(asking, tmp_path):
         before = shown()
         assert put(client, *before).json()["replaced"] == 3
         assert shown() == before
+        same = {name: before[1][name] for name in ("Price", "Added", "Text")}
+        assert patched(client, "a2", **same).json() == before[1]
         dear = client.get("/api/v1/items", params={"where": "Price = 9.5"}).json()["rows"]
         assert [row["id"] for row in dear] == ["a2"]
         # What was in the file stays for the cells that stay.

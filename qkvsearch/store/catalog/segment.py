@@ -173,7 +173,8 @@ class SegmentCatalog:
         if not self.variant_columns:
             return iter(())
         values = (sql_name(name) if name in self.variant_columns else "NULL" for name in columns)
-        return self.stream(f"SELECT _position, {', '.join(values)} FROM variants ORDER BY 1, rowid")
+        selected = ", ".join(["_position", *values])
+        return self.stream(f"SELECT {selected} FROM variants ORDER BY 1, rowid")
 
     def originals(self, rows: Sequence[int] | None = None) -> Iterator[tuple[int, str, str]]:
         """Yield row number, stored column and text of each cell that is not shown as it was in the

@@ -193,8 +193,8 @@ def about_documents(file: str) -> str:
     if not file.lower().endswith((".txt", ".txt.gz")):
         return ""
     return (
-        ". A .txt file that is named itself is read as a table: to read it as a document, name its "
-        "folder, or a pattern in quotes such as 'notes/*.txt'"
+        ". A .txt file with names of columns is read as a table: to read it as a document, name "
+        "its folder, or a pattern in quotes such as 'notes/*.txt'"
     )
 
 

@@ -444,6 +444,15 @@ def _are_ids(column: pd.Series) -> bool:
     return not are_times(cells).any() and holds_codes(typed(cells).cells)
 
 
+def _collection_numbers(choice: RoleChoice) -> str | None:
+    """Return the column with the numbers of a collection, one in each row; None for none."""
+    for name in named("collection_number", choice.free()):
+        column = choice.cells_of(name)
+        if not column.hasnans and is_unique_in_files(column):
+            return name
+    return None
+
+
 def is_unique_in_files(column: pd.Series) -> bool:
     """Return whether no two rows of a file have the same cell in a column of one file or several:
     two tables about the same items have their ids once each.
@@ -496,6 +505,14 @@ CATALOG_RULES = (
         column=_names_items_of_log,
     ),
     RoleRule("id", NAMED, BY_NAME, "It has a usual name.", "`id`, `SKU`, `Artikel-Nr.`"),
+    RoleRule(
+        "id",
+        FREE,
+        BY_NAME,
+        "It is named as the numbers of a collection, and no row has the number of another one.",
+        "`Accession No.`, `Object ID`, `藏品编号`",
+        column=lambda choice, name: name == _collection_numbers(choice),
+    ),
     RoleRule("title", NAMED, BY_NAME, "It has a usual name.", "`title`, `Name`, `名称`"),
     RoleRule(
         "id",

@@ -265,6 +265,8 @@ class _UncertainDates:
 
         requested: the caller says that its cells are dates, so that one of them is enough.
         """
+        if self._has_ranges_beside_years():
+            return True
         unread = self.column.isna()
         if not unread.any():
             return False
@@ -285,6 +287,19 @@ class _UncertainDates:
         if n_read < MIN_DATES * n_cells or n_strict < MIN_STRICT * n_cells:
             return False
         return self._is_told_by(uncertain)
+
+    def _has_ranges_beside_years(self) -> bool:
+        """Return whether 1900-10 is a range, and no month: most other cells are years, and no cell
+        has a month that is surely one.
+        """
+        digits = self.texts.str.extract(rf"^{YEAR_AND_TWO_DIGITS}$").dropna().astype(int)
+        if digits.empty or (digits[2] <= digits[1]).any():
+            return False
+        is_other = ~self.texts.index.isin(digits.index)
+        are_years = self.texts.str.fullmatch(r"\s*\d{4}\s*").to_numpy(bool)
+        has_month = is_other & ~are_years & self.column.notna().to_numpy(bool)
+        n_years, n_short = self.counts[are_years].sum(), self.counts[~is_other].sum()
+        return bool(n_years > n_short and not has_month.any())
 
     def _are_likely(self, unread: pd.Series, may_be: pd.Series) -> bool:
         """Return whether enough cells may be dates, by the first ones: reading all takes long."""
@@ -315,6 +330,7 @@ class _UncertainDates:
         digits = self.texts.str.extract(rf"^{YEAR_AND_TWO_DIGITS}$").dropna().astype(int)
         # 1890-95 says how the column writes 1910-12.
         has_short_ranges = bool(((digits[2] > digits[1]) & (digits[2] > 12)).any())
+        has_short_ranges = has_short_ranges or self._has_ranges_beside_years()
         readings = [read_uncertain(text, has_short_ranges) for text in self.texts]
         is_exact = [
             date is not pd.NaT and (reading is None or not _says_more(reading))

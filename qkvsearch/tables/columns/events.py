@@ -105,19 +105,19 @@ def weight_of_event(event: str, log_columns: Sequence[Mapping[str, Any]]) -> flo
     of_events = [column for column in log_columns if column["role"] == "event"]
     if not of_events:
         raise DataError(
-            f"the interactions here are no events, so that {named_event} has no weight: leave the "
-            "event out, or build with `event_column`"
+            f"`event`: {named_event} has no weight here, since the log of this workspace has no "
+            "column of events (`event_column`): leave it out"
         )
     convention = of_events[0]["convention"]
     weights: Mapping[str, float] = json.loads(convention) if convention else COMMON_EVENTS
     weight = weights.get(event_name(event))
     if weight is None and convention:
         known = listed_names([f"{name}={known:g}" for name, known in weights.items()])
-        raise DataError(f"the event {named_event} has no weight here (events: {known})")
+        raise DataError(f"`event`: {named_event} has no weight here (events: {known})")
     if weight is None:
         raise DataError(
-            f"the event {named_event} has no weight: it is not among the common ones; build with "
-            "`event_weights` that have it"
+            f"`event`: {named_event} has no weight here: it is none of the common ones, such as "
+            f"{listed_names(list(COMMON_EVENTS), 3)}, and the build has no `event_weights`"
         )
     return weight
 

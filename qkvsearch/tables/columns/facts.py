@@ -86,8 +86,9 @@ class ParsedCells:
 
     values: one for each distinct cell, missing where it does not fit. changed: which cells were
     changed (bool), by the kind of change. doubts: what speaks against this type though the cells
-    fit it; doubts_unless_price: the same, unless the column is named as a price. convention: how
-    ambiguous cells were read, so that later ones are read the same way. unit: of numbers.
+    fit it; doubts_unless_amount: the same, unless the column is named as a price or a
+    rating. convention: how ambiguous cells were read, so that later ones are read the same way.
+    unit: of numbers.
     """
 
     type: str
@@ -95,7 +96,7 @@ class ParsedCells:
     changed: dict[str, np.ndarray] = field(default_factory=dict)
     doubts: str = ""
     convention: str = ""
-    doubts_unless_price: str = ""
+    doubts_unless_amount: str = ""
     unit: str = ""
 
     @property

@@ -13,7 +13,7 @@ import pandas as pd
 from qkvsearch.errors import Count, quantity
 from qkvsearch.tables.column_types import TEXT, TYPES, ColumnType, type_named
 from qkvsearch.tables.column_types.column_type import MAX_UNFIT
-from qkvsearch.tables.columns import words_of
+from qkvsearch.tables.columns import NAMES, folded, words_of
 from qkvsearch.tables.columns.facts import PRICES, ColumnFacts, ParsedCells, are_missing
 from qkvsearch.tables.columns.html import without_html
 from qkvsearch.tables.columns.numbers import PERCENT_REMOVED, removed
@@ -33,6 +33,9 @@ SPACES = "spaces or decomposed letters"
 # Signs of currencies, and codes that tables use for the same currency.
 CURRENCY_SIGNS = "$€£¥₹₽₩₺₪"
 CODE_SIGNS = {"USD": "$", "US$": "$", "EUR": "€", "GBP": "£", "JPY": "¥", "CNY": "¥", "INR": "₹"}
+# Words of the names of columns of amounts. Those without spaces may be the end of a longer one.
+AMOUNTS = PRICES | set(map(folded, NAMES["whole"]["rating"]))
+UNSPACED_AMOUNTS = tuple(word for word in AMOUNTS if word >= "\u2e80")
 # The change of an empty title.
 NAMED_BY_ID = "empty: the id instead"
 
@@ -176,7 +179,7 @@ def typed(
         requested,
         searched=searched,
         convention=convention,
-        is_price=not PRICES.isdisjoint(words_of(str(column.name))),
+        is_amount=_is_amount(str(column.name)),
     )
     original = distinct_cells.original
     if original is not None:
@@ -196,14 +199,15 @@ def typed_distinct(
     *,
     searched: bool = False,
     convention: str = "",
-    is_price: bool = False,
+    is_amount: bool = False,
 ) -> TypedColumn:
     """Convert the distinct texts of a column, objects (m,), of which `counts` (m,) cells each have
-    one. The cells of the result are the distinct ones. is_price: the column is named as a price.
+    one. The cells of the result are the distinct ones. is_amount: the column is named as a price
+    or a rating.
     """
     spelled = tidied(texts)
     clean = without_html(spelled)
-    parsed, missing, changed = _decide(clean, counts, requested, searched, convention, is_price)
+    parsed, missing, changed = _decide(clean, counts, requested, searched, convention, is_amount)
     values = parsed.values.reindex(texts.index)
     unfit = values.isna().to_numpy(bool) & ~missing
     if parsed.type == TEXT.name:  # any cell is text
@@ -219,6 +223,19 @@ def typed_distinct(
     original = _originals(spelled, clean, values, type_named(parsed.type))
     return TypedColumn(
         parsed.type, values, unfit, +changed, parsed.convention, original, parsed.unit
+    )
+
+
+def _is_amount(name: str) -> bool:
+    """Return whether a column is named as a price or a rating. Chinese words have no spaces around
+    them.
+
+    >>> _is_amount("avg_rating"), _is_amount("豆瓣评分"), _is_amount("Section")
+    (True, True, False)
+    """
+    return any(
+        word in AMOUNTS or (not word.isascii() and word.endswith(UNSPACED_AMOUNTS))
+        for word in words_of(name)
     )
 
 
@@ -246,7 +263,7 @@ def _decide(
     requested: str | None,
     searched: bool,
     convention: str,
-    is_price: bool,
+    is_amount: bool,
 ) -> tuple[ParsedCells, np.ndarray, Counter[str]]:
     """Return the cells as the type that is taken, which of them stand for an empty cell (bool), and
     why a column is text that is nearly of another type.
@@ -271,8 +288,8 @@ def _decide(
         parsed = column_type.read(cells, n_cells, convention)
         if (dates := _uncertain_dates(parsed, cells, n_cells)) is not None:
             return dates, missing, Counter()
-        if not is_price:
-            parsed.doubts = parsed.doubts or parsed.doubts_unless_price
+        if not is_amount:
+            parsed.doubts = parsed.doubts or parsed.doubts_unless_amount
         if _fits(parsed, n_cells):
             return parsed, missing, reason
         reason = reason or _reason_against(parsed, cells, n_cells)

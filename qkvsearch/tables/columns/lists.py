@@ -85,7 +85,18 @@ def _has(texts: pd.Series, separator: str) -> np.ndarray:
 
 
 def _split(texts: pd.Series, separator: str) -> pd.Series:
-    return texts.map(lambda text: _trimmed(text.split(separator)))
+    return texts.map(lambda text: _entries(text, separator))
+
+
+def _entries(text: str, separator: str) -> list[str]:
+    """Return the entries of a cell, which is an array or is split at a separator.
+
+    >>> _entries("a, b", ","), _entries('["a", "b"]', ",")
+    (['a', 'b'], ['a', 'b'])
+    """
+    bare = text.strip()
+    array = _array(bare) if bare.startswith("[") and bare.endswith("]") else None
+    return _trimmed(text.split(separator)) if array is None else array
 
 
 def _trimmed(entries: Iterable[object]) -> list[str]:

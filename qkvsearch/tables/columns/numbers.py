@@ -23,6 +23,7 @@ from qkvsearch.tables.columns.number_codes import (
     equal_tenths,
 )
 from qkvsearch.tables.columns.units import (
+    DECADE,
     MAX_UNITS,
     MIXED,
     column_unit,
@@ -141,6 +142,8 @@ def read_numbers(texts: pd.Series, counts: np.ndarray, convention: str = "") -> 
     """
     convention, _, known_unit = convention.partition(" ")
     cells = [_cell(text) for text in texts]
+    if not known_unit:
+        cells = _without_decades(texts, cells)
     cells, unit, mixed = _with_one_unit(cells, counts, known_unit)
     shapes = np.array([cell.shape for cell in cells], dtype=object)
     dots, commas = counts[shapes == "dot"].sum(), counts[shapes == "comma"].sum()
@@ -150,7 +153,7 @@ def read_numbers(texts: pd.Series, counts: np.ndarray, convention: str = "") -> 
     values, doubts = _values(written, shapes != "")
     doubts = doubts or mixed or _doubts(texts, cells, counts)
     parsed = ParsedCells("number", values, doubts=doubts)
-    parsed.doubts_unless_price = _doubts_about_decimals(texts, cells, counts)
+    parsed.doubts_unless_amount = _doubts_about_decimals(texts, cells, counts)
     convention_here = decimal if set(shapes) & {"either", "dot", "comma"} else ""
     parsed.convention = f"{convention_here} {unit}".rstrip()
     parsed.unit = unit
@@ -231,6 +234,16 @@ def _with_one_unit(
         is_other[""] = True
         mixed = mixed or f"{MIXED}: {unit}, and numbers without it"
     return [NO_NUMBER if is_other[cell.unit] else cell for cell in cells], unit, mixed
+
+
+def _without_decades(texts: pd.Series, cells: list[NumberCell]) -> list[NumberCell]:
+    """Return the cells without the 80s and 90s, where these are all that has a unit: 80s beside 45s
+    are seconds.
+    """
+    with_unit = [text for text, cell in zip(texts, cells, strict=True) if cell.unit]
+    if not with_unit or not all(map(DECADE.fullmatch, with_unit)):
+        return cells
+    return [NO_NUMBER if cell.unit else cell for cell in cells]
 
 
 def _spelled(text: str) -> str:

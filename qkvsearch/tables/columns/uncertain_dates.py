@@ -123,6 +123,8 @@ def read_uncertain(text: str, short_ranges: bool = True) -> Reading | None:
     ['1880/1900', '1801/1900', '1890/1899', '-0499']
     >>> [read_uncertain(text).stored for text in ("1640–1650", "1890-95", "before 1900")]
     ['1640/1650', '1890/1895', '../1899']
+    >>> [read_uncertain(text).stored for text in ("1900s", "1890s–1900s", "1800s–1900s")]
+    ['1900/1999', '1890/1909', '1800/1999']
     >>> read_uncertain("19th") is read_uncertain("1,890") is read_uncertain("1890 €") is None
     True
     >>> read_uncertain("W-1850") is read_uncertain("C100") is None
@@ -249,6 +251,8 @@ class _Term:
     is_slashed: bool = False
     # Whether a comma parts its thousands.
     is_grouped: bool = False
+    # Whether the 1900s are ten years: a dash joins them to another decade, as in 1890s-1900s.
+    is_ten_years: bool = False
 
     @property
     def is_begun(self) -> bool:
@@ -282,7 +286,7 @@ class _Term:
         if self.kind == "decade":
             # The 1800s are a century, as people mostly mean, and the 2000s are ten years.
             is_century = self.number % 100 == 0 and self.number < LAST_CENTURY_OF_DECADES
-            size = 100 if is_century else 10
+            size = 100 if is_century and not self.is_ten_years else 10
             return (2 - self.number - size if is_before else self.number), size
         return (1 - self.number if is_before else self.number), 1
 
@@ -414,6 +418,10 @@ class _Cell:
             are_alike = before.kind in ("year", term.kind) and term.kind in ("year", "decade")
             if are_alike and not before.era and not term.era:
                 _lengthen(term, before)
+            if term.is_joined and before.kind == term.kind == "decade":
+                is_of_decades = bool(before.number % 100 or term.number % 100)
+                before.is_ten_years = before.is_ten_years or is_of_decades
+                term.is_ten_years = is_of_decades
         return bool(dates) and all(map(self._may_be, range(len(dates))))
 
     def _may_be(self, index: int) -> bool:

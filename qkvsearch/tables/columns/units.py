@@ -22,6 +22,8 @@ NO_UNITS = frozenset(CELL_WORDS["no_units"])
 # Letters behind a year, which make a date of it: 1890s, 1994年.
 BEHIND_YEARS = frozenset(("s", "'s", "年"))
 YEAR = re.compile(r"[12][0-9]{3}")
+# The 80s and '90s are decades, where no other number of the column has such an s.
+DECADE = re.compile(r"\s*['\u2019]?[0-9]0['\u2019]?s\s*", re.IGNORECASE)
 # Different spellings of one unit, the first of which is its name here.
 SPELLINGS = {word: words[0] for words in CELL_WORDS["units"] for word in words}
 # In capital letters these are another unit: m and M, mW and MW.

@@ -31,11 +31,17 @@ DELIMITER = re.compile(rb"[,;\t|]")
 
 @dataclass(frozen=True)
 class DocumentFiles:
-    """Files of documents, each one item. label: what messages call them. left_out: other files."""
+    """Files of documents, each one item.
+
+    label: what messages call them. folders: for each file, the folder that was named, in which it
+    is. left_out: other files. notes: for the report.
+    """
 
     label: str
     paths: tuple[Path, ...]
+    folders: tuple[Path, ...]
     left_out: tuple[Path, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @classmethod
     def of_all(cls, groups: Sequence[DocumentFiles]) -> DocumentFiles:
@@ -44,33 +50,50 @@ class DocumentFiles:
         if len(groups) > 1:
             label += f" and {len(groups) - 1} more"
         paths = tuple(path for group in groups for path in group.paths)
-        return cls(label, paths, tuple(path for group in groups for path in group.left_out))
+        folders = tuple(folder for group in groups for folder in group.folders)
+        left_out = tuple(path for group in groups for path in group.left_out)
+        notes = tuple(note for group in groups for note in group.notes)
+        return cls(label, paths, folders, left_out, notes)
 
     def ids(self) -> list[str]:
         """Return the id of each file: its name without its suffix, with it where two would be the
-        same, and with its folder where they still are.
+        same, and with its path in the folder that was named where they still are.
         """
-        possible = self.possible_ids()
-        n_stems = Counter(stem for stem, _, _ in possible)
-        n_names = Counter(name for _, name, _ in possible)
-        return [
-            stem if n_stems[stem] == 1 else name if n_names[name] == 1 else path
-            for stem, name, path in possible
+        stems = [stem(path) for path in self.paths]
+        names = [_text(path.name) for path in self.paths]
+        in_folders = [
+            _path_in(folder, path) for folder, path in zip(self.folders, self.paths, strict=True)
         ]
+        # Two folders that were named may have files of the same path in them.
+        of_all = Path(os.path.commonpath([path.parent.absolute() for path in self.paths]))
+        paths = [_path_in(of_all, path) for path in self.paths]
+        ids = stems
+        for longer in (names, in_folders, paths):
+            count = Counter(ids)
+            ids = [
+                id_ if count[id_] == 1 else other for id_, other in zip(ids, longer, strict=True)
+            ]
+        return ids
 
-    def possible_ids(self) -> list[tuple[str, str, str]]:
-        """Return the ids that each file may have, by the files beside it: its name without its
-        suffix, its name, and its path from the folder of all.
+    def possible_ids(self) -> list[tuple[str, ...]]:
+        """Return the ids that each file may have, by the files beside it and the folder that was
+        named: its name without its suffix, and each end of its path, the shortest first.
         """
-        folder = os.path.commonpath([path.parent.absolute() for path in self.paths])
-        return [
-            (
-                stem(path),
-                _text(path.name),
-                _text(path.absolute().relative_to(folder).as_posix()),
-            )
-            for path in self.paths
-        ]
+        return [(stem(path), *_ends(_text(path.absolute().as_posix()))) for path in self.paths]
+
+
+def _path_in(folder: Path, path: Path) -> str:
+    return _text(path.absolute().relative_to(folder.absolute()).as_posix())
+
+
+def _ends(path: str) -> list[str]:
+    """Return the ends of a path from the name of the file on.
+
+    >>> _ends("/talks/2023/a.md")
+    ['a.md', '2023/a.md', 'talks/2023/a.md']
+    """
+    parts = path.strip("/").split("/")
+    return ["/".join(parts[first:]) for first in range(len(parts) - 1, -1, -1)]
 
 
 def format_of(path: Path) -> DocumentFormat | None:
@@ -101,10 +124,20 @@ def documents_of(source: str | Path) -> DocumentFiles | None:
     if exists:
         format_ = format_of(path)
         is_document = format_ is not None and format_ is not PLAIN_TEXT
-        return DocumentFiles(str(source), (path,)) if is_document else None
+        return DocumentFiles(str(source), (path,), (path.parent,)) if is_document else None
     if ADDRESS.match(str(source)) or not glob.has_magic(str(source)) or "#" in str(source):
         return None
-    return _chosen(str(source), map(Path, matching(source)))
+    return _chosen(str(source), map(Path, matching(source)), _folder_of_pattern(str(source)))
+
+
+def _folder_of_pattern(pattern: str) -> Path:
+    """Return the folder of a pattern in which no name has a sign such as *.
+
+    >>> _folder_of_pattern("talks/20*/*.md").as_posix()
+    'talks'
+    """
+    parents = Path(pattern).parents
+    return next(parent for parent in parents if not glob.has_magic(str(parent)))
 
 
 def _in_folder(label: str, folder: Path) -> DocumentFiles:
@@ -114,7 +147,7 @@ def _in_folder(label: str, folder: Path) -> DocumentFiles:
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         found += [Path(parent, name) for name in sorted(names) if not name.startswith(".")]
     files = [path for path in found if path.is_file()]
-    documents = _chosen(label, files)
+    documents = _chosen(label, files, folder)
     if documents is not None:
         return documents
     tables = [path for path in files if path.suffix.lower() in {*TABLES, ".txt"}]
@@ -126,8 +159,8 @@ def _in_folder(label: str, folder: Path) -> DocumentFiles:
     raise DataError(f"{label}: no file in this folder is read (read: {', '.join(FORMAT_OF)})")
 
 
-def _chosen(label: str, files: Iterable[Path]) -> DocumentFiles | None:
-    """Return those files that are documents; None where they are rather tables."""
+def _chosen(label: str, files: Iterable[Path], folder: Path) -> DocumentFiles | None:
+    """Return those files of a folder that are documents; None where they are rather tables."""
     files = list(files)
     plain = [path for path in files if format_of(path) is PLAIN_TEXT]
     are_tables = _are_tables(plain)
@@ -138,7 +171,8 @@ def _chosen(label: str, files: Iterable[Path]) -> DocumentFiles | None:
     # A page or a text beside tables describes them. Programs write JSON beside subtitles.
     if not documents or (n_tables > len(documents) and not has_subtitles):
         return None
-    return DocumentFiles(label, tuple(documents), tuple(left_out))
+    folders = (folder,) * len(documents)
+    return DocumentFiles(label, tuple(documents), folders, tuple(left_out))
 
 
 def _are_tables(paths: Sequence[Path]) -> bool:

@@ -18,7 +18,8 @@ def read_plain_text(text: str) -> Document:
 PLAIN_TEXT = DocumentFormat(
     name="plain text",
     suffixes=(".txt",),
-    notes="in a folder or a pattern; a file that is named itself is a table, and so are several "
-    "that begin with the same line and have a delimiter in it",
+    notes="a file that is named itself is a table if its header has a delimiter without a blank "
+    "behind it or a usual name of a column, or if an option names a column or a delimiter; several "
+    "in a folder are tables if they begin with the same line and have a delimiter in it",
     read=read_plain_text,
 )

@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 
 from qkvsearch._utils.limits import CELL_BYTES, UNPACKED, Limit
-from qkvsearch.errors import DataError, quantity
+from qkvsearch.errors import Count, DataError, quantity
 from qkvsearch.tables.documents.document import Document, DocumentFormat
 from qkvsearch.tables.documents.document_files import (
     FORMAT_OF,
@@ -21,6 +21,7 @@ from qkvsearch.tables.documents.document_files import (
     left_out_note,
     stem,
 )
+from qkvsearch.tables.documents.subtitles import UNREADABLE_TIMES
 from qkvsearch.tables.files.encodings import open_text, wide_encoding
 from qkvsearch.tables.files.frames import batched, distinct, text_of_rows
 from qkvsearch.tables.files.kinds import refuse_other_kinds
@@ -56,11 +57,20 @@ class Reader:
             if format_ is None:
                 raise DataError(f"not one of {', '.join(FORMAT_OF)}")
             document = format_.read(self._text(path, format_))
+            if not document.text and not document.columns:
+                raise DataError("there is no text in it")
         except DataError as error:
             reason = str(error).removeprefix(f"{path}: ")
             self.failed.append(f"{path}: {reason}")
             return None
         self._notes += document.notes
+        if not document.text:
+            self._notes["files with front matter and no text"] += 1
+        if n := Count(document.notes[UNREADABLE_TIMES]):
+            self._doubts.append(
+                f"{path}: {n} {n:time|times} cannot be read, and what is said then counts as said "
+                "before"
+            )
         return document
 
     def _text(self, path: Path, format_: DocumentFormat) -> str:
@@ -137,6 +147,7 @@ def add_documents(
         what = "" if len(files.paths) == 1 else f"{files.label}: no file of it can be read: "
         raise DataError(f"{what}{'; '.join(reader.failed[:MAX_NAMED])}")
     report.skip("that cannot be read", len(reader.failed))
+    report.notes += files.notes
     if note := left_out_note(files.left_out):
         report.notes.append(note)
     reader.report(report)

@@ -37,6 +37,8 @@ NUMBER = re.compile(r"\s*\d+\s*")
 IN_TIME = re.compile(r"(?<=\d):(?=\d\d[.:])")
 # What pysubs2 makes of line breaks, and what stands for a blank line, which it would remove.
 BREAK, BLANK_LINE = "\\N", "\\h"
+# What is counted in the notes on a file.
+UNREADABLE_TIMES = "times that cannot be read"
 # What stands before and behind a voice until the text is put together.
 MARK = "\x01"
 
@@ -103,12 +105,28 @@ def _raw_cues(text: str, notes: Counter[str]) -> list[RawCue]:
             body = _without_name(body, bool(has_numbers), is_webvtt)
         if is_webvtt:
             body = _without_unspoken(body)
-        spoken = [line for line in body if "-->" not in line or not ARROW.search(line)]
-        notes["times that cannot be read"] += len(body) - len(spoken)
+        body, n_unreadable = _without_unreadable_times(body, bool(has_numbers))
+        notes[UNREADABLE_TIMES] += n_unreadable
         groups = times[start].groups()
         from_, to = _milliseconds(groups[:4]), _milliseconds(groups[4:])
-        cues.append(RawCue(from_, max(from_, to), spoken))
+        cues.append(RawCue(from_, max(from_, to), body))
     return cues
+
+
+def _without_unreadable_times(body: list[str], has_numbers: bool) -> tuple[list[str], int]:
+    """Return lines without those that are times which cannot be read, and without the numbers in
+    front of these; and how many there were.
+    """
+    spoken: list[str] = []
+    n_unreadable = 0
+    for line in body:
+        if "-->" not in line or not ARROW.search(line):
+            spoken.append(line)
+            continue
+        n_unreadable += 1
+        if has_numbers and spoken and NUMBER.fullmatch(spoken[-1]):
+            spoken.pop()
+    return spoken, n_unreadable
 
 
 def _milliseconds(groups: Sequence[str | None]) -> int:

@@ -7,6 +7,7 @@ Programs write tables as one object in several ways. Each becomes rows, the firs
 | `[{"id": 7}, {"id": 8}]`                           | the objects                                 |
 | `{"columns": ["id"], "data": [[7], [8]]}`          | of pandas: `orient="split"`                 |
 | `{"hits": {"hits": [{"_id": "7", "_source": …}]}}` | of Elasticsearch: `_id`, and the `_source`  |
+| `{"data": {"items": {"edges": [{"node": {…}}]}}}`  | of GraphQL: the nodes                       |
 | `{"id": 7, "title": "Vase", "makers": [{…}]}`      | one row: it has an id itself                |
 | `{"id": {"0": 7, "1": 8}, "title": {"0": …}}`      | of pandas: an object for each column        |
 | `{"p1": {"title": …}, "p2": {"title": …}}`         | the objects, with the key as id             |
@@ -17,12 +18,14 @@ Programs write tables as one object in several ways. Each becomes rows, the firs
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from qkvsearch.errors import DataError, listed_names
 from qkvsearch.tables.columns import named
 from qkvsearch.tables.files.repeated_keys import RepeatedKey
+from qkvsearch.terminal import shorten
 
 # What a column with the keys of an object is called, and where its rows have an id of their own.
 KEY, OTHER_KEY = "id", "key"
@@ -60,8 +63,10 @@ def rows_of_document(document: Any, label: str) -> DocumentRows:
     if _is_row(document):
         return DocumentRows([document])
     found = _found_in(document, (), label)
+    if all(each.path[:1] in (("error",), ("errors",)) for each in found):
+        _refuse_failure(document, label)
     if not found:
-        return DocumentRows([document])
+        return DocumentRows([] if _has_empty_list(document) else [document])
     if len(found) > 1:
         places = listed_names([".".join(each.path) for each in found], MAX_LISTED)
         raise DataError(
@@ -75,6 +80,23 @@ def rows_of_document(document: Any, label: str) -> DocumentRows:
     left_out = f"; left out: {listed_names(others, MAX_LISTED)}" if others else ""
     in_words = f", {note}" if note else ""
     return DocumentRows(rows, f"its rows are in {'.'.join(path)}{in_words}{left_out}")
+
+
+def _refuse_failure(document: Mapping[str, Any], label: str) -> None:
+    """Raise `DataError` for what a server answers in the place of rows where it fails."""
+    failure = document.get("errors") or document.get("error")
+    if failure:
+        raise DataError(
+            f"{label}: not the items, but the answer of a server that failed: "
+            f"{shorten(json.dumps(failure, ensure_ascii=False))}"
+        )
+
+
+def _has_empty_list(value: Any) -> bool:
+    """Return whether an object has an empty list, in the place where its rows would be."""
+    if not isinstance(value, dict):
+        return value == []
+    return any(map(_has_empty_list, value.values()))
 
 
 def _is_row(document: Mapping[str, Any]) -> bool:
@@ -141,14 +163,14 @@ def _are_rows(entries: Collection[Any]) -> bool:
 
 
 def _wraps_rows(entry: Mapping[str, Any]) -> bool:
-    """Return whether an object without a name of its own has a list of items, and numbers about
-    them: `{"total": 2, "hits": [{"_id": "7", "_source": …}]}`.
+    """Return whether an object without a name of its own has a list of items, which may be empty,
+    and numbers about them: `{"total": 2, "hits": [{"_id": "7", "_source": …}]}`.
     """
     plain = [key for key, value in entry.items() if not isinstance(value, dict | list)]
     if named("id", plain) or named("title", plain):
         return False
     lists = [_unwrapped(value) for value in entry.values() if _are_objects(value)]
-    return any(map(_have_names, lists))
+    return any(map(_have_names, lists)) or [] in entry.values()
 
 
 def _has_fields(entry: Mapping[str, Any]) -> bool:

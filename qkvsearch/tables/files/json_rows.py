@@ -18,6 +18,7 @@ from qkvsearch._utils.limits import CELL_BYTES, JSON_DEPTH, check_unpacked
 from qkvsearch.errors import DataError
 from qkvsearch.tables.files.file_format import TextFormat, TextOptions
 from qkvsearch.tables.files.frames import Piece, batched, check_names, distinct, text_of_rows
+from qkvsearch.tables.files.graphql import HAS_MORE, may_have_edges, without_edges
 from qkvsearch.tables.files.json_documents import (
     is_action,
     rows_of_bulk,
@@ -131,11 +132,14 @@ def _rows_of_one(
             break
         first += 1
     text.seek(0)
-    document, size = _parsed(file, 1, text.read())
+    content = text.read()
+    document, size = _parsed(file, 1, content)
     JSON_DEPTH.check(_depth(document), f"{file.label}, line {first}")
     found = rows_of_document(document, file.label)
     if found.note:
         report.notes.append(found.note)
+    if HAS_MORE.search(content):
+        report.warnings.append(f"{file.name}: it says that there are more pages (hasNextPage)")
     is_line = isinstance(document, dict) and len(found.rows) == 1
     for number, row in enumerate(found.rows, first if is_line else 1):
         row = unwrapped_hit(row)
@@ -166,7 +170,8 @@ def _parsed(file: TableFile, number: int, text: str) -> tuple[Any, int]:
     size += VALUE_BYTES * text.count(",")
     check_unpacked(size, file.size, file.label)
     try:
-        return json.loads(text, object_pairs_hook=object_of_pairs), size
+        value = json.loads(text, object_pairs_hook=object_of_pairs)
+        return without_edges(value) if may_have_edges(text) else value, size
     except RecursionError:
         JSON_DEPTH.check(sys.maxsize, f"{file.label}, line {number}")
         raise

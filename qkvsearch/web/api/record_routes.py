@@ -108,8 +108,8 @@ async def patch_item(
     cells: Annotated[Item, Field(min_length=1), Body(examples=[{"title": "Lemon tart"}])],
 ) -> Response:
     """An object with the new cells by the names of their columns, null for an empty one. All other
-    columns stay. A cell that is not of the type of its column is refused, as is a column that the
-    catalog lacks. Returns the item as `GET` does.
+    columns stay, and so do cells that are as `GET` shows them. A cell that is not of the type of
+    its column is refused, as is a column that the catalog lacks. Returns the item as `GET` does.
     """
 
     def change(engine: HotReloadEngine) -> Response:
@@ -118,7 +118,8 @@ async def patch_item(
         id_name = engine.catalog.catalog_columns[0].name
         row = _changed_cells(engine, cells, id_)
         frame = pd.DataFrame([{id_name: id_text(id_), **row}], dtype=object)
-        engine.revise(frame, Columns(id=id_name), PATCH)
+        shown = {id_text(id_): _by_stored_column(engine, row)}
+        engine.revise(frame, Columns(id=id_name), replace(PATCH, shown=shown))
         return as_json(engine.show(id_))
 
     return await service.change(change)
