@@ -41,6 +41,7 @@ from benchmarks.support.public_data import (
     read_positives,
     read_purchases,
     read_ratings,
+    read_views,
     split,
 )
 from benchmarks.support.quality import Score, ndcg_of
@@ -201,6 +202,7 @@ def logs() -> Iterable[tuple[str, csr_matrix, csr_matrix]]:
     for title, matrix in {
         "Steam, purchases": read_purchases(),
         "Steam, hours of play": hours_of_play(),
+        "RetailRocket, views": read_views(),
         "MovieLens-100k, likes": likes("ml-100k"),
         "MovieLens latest-small, likes": likes("ml-latest-small"),
         "the sample of films": sample("ratings"),

@@ -46,6 +46,17 @@ def read_purchases() -> csr_matrix:
     return ones
 
 
+def read_views() -> csr_matrix:
+    """Which visitors of RetailRocket's shop viewed which items, as a matrix of ones."""
+    columns = ["visitor", "item"]
+    path = data_folder() / "retailrocket" / "views.dat"
+    table = pd.read_csv(path, sep="\t", usecols=[0, 1], names=columns, header=0)
+    users, items = (pd.factorize(table[column])[0] for column in columns)
+    views = csr_matrix((np.ones(len(users), np.float32), (users, items)))
+    views.data[:] = 1
+    return views
+
+
 def read_positives(path: Path, shape: tuple[int, int] | None = None) -> csr_matrix:
     """A matrix of ones from lines `user item item …`."""
     lines = [np.array(line.split(), dtype=np.int32) for line in path.read_text().splitlines()]

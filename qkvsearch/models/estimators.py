@@ -114,9 +114,10 @@ class ItemNeighbours(NeighbourRegression, BaseEstimator):
     4.3), and with the penalty of Steck 2020, "Autoencoders that don't overfit towards the
     identity", equation 6, which is that of leaving out items at random. W is diagonal: a user with
     n items counts n^-user_exponent, times what makes the mean over all interactions 1, since two
-    items of a long history tell less of each other than two of a short one (Park and others 2025,
-    "Why is normalization necessary for linear recommenders?", user normalization). Without an item of the
-    history, the score changes by exactly that item's addend. Nothing is solved for a new user.
+    items of a long history tell less of each other than two of a short one (user normalization, as
+    in Park and others 2025, "Why is normalization necessary for linear recommenders?"). Without an
+    item of the history, the score changes by exactly that item's addend. Nothing is solved for a
+    new user.
 
     Up to 8,192 items, co-occurrences are counted once for all pairs. With more, they are counted
     for each item, by a sample of its users where these have more than 4 million items in all.
