@@ -67,7 +67,7 @@ class Whole(NamedTuple):
 
     def weights(self, train: csr_matrix) -> NeighbourWeights:
         lengths = np.maximum(np.diff(train.indptr), 1)
-        counts = lengths**-self.user_exponent
+        counts = np.power(lengths, -float(self.user_exponent))
         counts *= lengths.sum() / (counts * lengths).sum()
         weighted = (diags(np.sqrt(counts)) @ train).tocsr().astype(np.float32)
         model = EASE(self.reg).fit(weighted)
