@@ -225,6 +225,12 @@ MEASURES = _pattern(MEASURE)
 HAS_CJK = TextPattern("(?!)", f"[{CJK}]").search
 _UNSPACED = TextPattern("(?!)", f"[{UNSPACED}]")
 IS_UNSPACED, HAS_UNSPACED = _UNSPACED.match, _UNSPACED.search
+# A digit, or what is folded to one: ², ½, ①, ㎡.
+HAS_DIGIT = TextPattern(
+    r"\d",
+    r"[\d\u00b2\u00b3\u00b9\u00bc-\u00be\u2070-\u2089\u2150-\u2189\u2460-\u24ff\u3200-\u33ff"
+    r"\U0001f100-\U0001f1ff]",
+).search
 # A word in a script with spaces, with the signs of its vowels.
 IS_SPACED_WORD = TextPattern("[a-zA-Z]+", rf"(?:(?![{UNSPACED}\d_])[\w{MARKS}])+").fullmatch
 

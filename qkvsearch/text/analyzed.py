@@ -17,6 +17,7 @@ import numpy as np
 from qkvsearch._utils.caching import cached_property
 from qkvsearch.text.analysis import (
     CODED,
+    HAS_DIGIT,
     Analyzer,
     Token,
     has_topic,
@@ -29,6 +30,11 @@ from qkvsearch.text.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
+
+# A text of as many characters is split word by word.
+LONG = 500
+# Characters of a word whose runs are remembered.
+LONGEST_KEPT = 40
 
 
 class RunTerms(NamedTuple):
@@ -63,16 +69,14 @@ class Runs:
     def __init__(self, analyzer: Analyzer) -> None:
         self.analyzer = analyzer
         self.numbers: dict[str, int] = {}
+        self._of_words = _RunsOfWords(analyzer, self.numbers)
 
     def read(self, texts: Iterable[str]) -> tuple[np.ndarray, np.ndarray]:
         """Return where each text's runs begin, int64 (n + 1,), and their numbers, int32."""
-        numbers = self.numbers
-        normalize = normalizer(self.analyzer.language)
         indptr, pieces = [0], [np.zeros(0, np.int32)]
         for text in texts:
-            runs = CODED.findall(normalize(text))
-            pieces.append(np.array([numbers.setdefault(r, len(numbers)) for r in runs], np.int32))
-            indptr.append(indptr[-1] + len(runs))
+            pieces.append(self._of_words.in_text(text))
+            indptr.append(indptr[-1] + len(pieces[-1]))
         return np.array(indptr), np.concatenate(pieces)
 
     @cached_property
@@ -126,6 +130,66 @@ class Runs:
         owners, indices = np.concatenate(runs), np.concatenate(terms)
         indptr = np.cumsum(np.append(0, np.bincount(owners, minlength=n_runs)))
         return _csr(indptr, indices[np.argsort(owners, kind="stable")], len(vocabulary))
+
+
+class _RunsOfWords(dict[str, "tuple[int, ...] | None"]):
+    """The numbers of the runs of each word, None for a word with a digit.
+
+    Words are what stands between spaces. They recur, so that each is normalized and split once.
+    numbers: of runs; new ones are added.
+    """
+
+    def __init__(self, analyzer: Analyzer, numbers: dict[str, int]) -> None:
+        self._normalize = normalizer(analyzer.language)
+        self._numbers = numbers
+
+    def __missing__(self, word: str) -> tuple[int, ...] | None:
+        found = None if HAS_DIGIT(word) else self._split(word)
+        # Longer ones, such as sentences in scripts without spaces, hardly recur.
+        if len(word) <= LONGEST_KEPT:
+            self[word] = found
+        return found
+
+    def in_text(self, text: str) -> np.ndarray:
+        """Return the runs of a text in reading order, int32 (n,)."""
+        if len(text) < LONG:
+            return np.array(self._split(text), np.int32)
+        of_words = chain.from_iterable(map(self._in_line, text.split("\n")))
+        return np.fromiter(chain.from_iterable(of_words), np.int32)
+
+    def _in_line(self, line: str) -> list[tuple[int, ...]]:
+        """Return the runs of a line, of each word or of several."""
+        words = line.split(" ")
+        found = list(map(self.__getitem__, words))
+        joined: list[tuple[int, ...]] = []
+        done = 0
+        for start, end in _around([i for i, runs in enumerate(found) if runs is None]):
+            joined += found[done:start]  # type: ignore[arg-type]
+            joined.append(self._split(" ".join(words[start:end])))
+            done = end
+        joined += found[done:]  # type: ignore[arg-type]
+        return joined
+
+    def _split(self, text: str) -> tuple[int, ...]:
+        numbers = self._numbers
+        runs = CODED.findall(self._normalize(text))
+        return tuple([numbers.setdefault(run, len(numbers)) for run in runs])
+
+
+def _around(numbered: Iterable[int]) -> list[tuple[int, int]]:
+    """Return spans of words that are split together: those with a digit, and their neighbours. A
+    run such as "25 m", "B 6" or "1 000" has a space.
+
+    >>> _around([0, 4, 6])
+    [(0, 2), (3, 8)]
+    """
+    spans: list[tuple[int, int]] = []
+    for i in numbered:
+        start, end = max(i - 1, 0), i + 2
+        if spans and start < spans[-1][1]:
+            start = spans.pop()[0]
+        spans.append((start, end))
+    return spans
 
 
 @dataclass(eq=False)
