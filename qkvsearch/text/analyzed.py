@@ -8,7 +8,7 @@ texts × runs by runs × terms.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -197,8 +197,7 @@ class AnalyzedTexts(Sequence[str]):
     """Texts with the runs of letters that they consist of.
 
     indptr: int64 (n + 1,), where each text's runs begin. numbers: int32 (n_runs,), numbers of
-    `runs` in reading order. cache: results of other readers of the texts, such as tokenizers,
-    by reader.
+    `runs` in reading order.
 
     >>> texts = AnalyzedTexts.of(["The deep sea", "The", "deep, deep"], Analyzer())
     >>> vocabulary, counts = texts.term_counts()
@@ -210,7 +209,6 @@ class AnalyzedTexts(Sequence[str]):
     runs: Runs
     indptr: np.ndarray
     numbers: np.ndarray
-    cache: dict[Any, Any] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(cls, texts: Iterable[str], analyzer: Analyzer) -> AnalyzedTexts:
