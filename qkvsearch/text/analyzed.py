@@ -7,7 +7,7 @@ texts × runs by runs × terms.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -31,6 +31,8 @@ from qkvsearch.text.vocabulary import Vocabulary
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
+# Entries of large arrays that are moved at a time, by positions of twice their size.
+BLOCK = 1 << 20
 # A text of as many characters is split word by word.
 LONG = 500
 # Characters of a word whose runs are remembered.
@@ -245,9 +247,9 @@ class AnalyzedTexts(Sequence[str]):
     def take(self, rows: np.ndarray) -> AnalyzedTexts:
         """Return the texts in these rows, int64 (n,)."""
         lengths = self.indptr[rows + 1] - self.indptr[rows]
-        indptr, positions = _gather_spans(self.indptr[rows], lengths)
+        indptr, numbers = _end_to_end(self.numbers, self.indptr[rows], lengths)
         texts = [self.texts[row] for row in rows.tolist()]
-        return AnalyzedTexts(texts, self.runs, indptr, self.numbers[positions])
+        return AnalyzedTexts(texts, self.runs, indptr, numbers)
 
     @classmethod
     def joined(cls, columns: Sequence[AnalyzedTexts]) -> AnalyzedTexts:
@@ -261,14 +263,13 @@ class AnalyzedTexts(Sequence[str]):
         pairs = zip(columns, offsets, strict=False)
         starts = np.stack([column.indptr[:-1] + offset for column, offset in pairs], 1)
         lengths = np.stack([np.diff(column.indptr) for column in columns], 1)
-        indptr, positions = _gather_spans(starts.ravel(), lengths.ravel())
-        return cls(texts, runs, indptr[:: len(columns)], numbers[positions])
+        indptr, numbers = _end_to_end(numbers, starts.ravel(), lengths.ravel())
+        return cls(texts, runs, indptr[:: len(columns)], numbers)
 
     @cached_property
     def n_tokens(self) -> np.ndarray:
         """The number of tokens of each text, int64 (n,)."""
-        total = np.cumsum(np.append(0, self.runs.n_tokens[self.numbers]))
-        return np.asarray(total[self.indptr[1:]] - total[self.indptr[:-1]])
+        return np.diff(_sums_before(self.runs.n_tokens.astype(np.int32)[self.numbers], self.indptr))
 
     def key_counts(self) -> tuple[Vocabulary, csr_matrix]:
         """Return the terms by `Analyzer.key_terms`, and the counts: float32 (n, n_terms)."""
@@ -289,10 +290,9 @@ class AnalyzedTexts(Sequence[str]):
     def _content_run_counts(self) -> csr_matrix:
         """The counts of runs without stop words, but in texts that have no others."""
         is_content = ~self.runs.is_stop_word[self.numbers]
-        n_content = np.cumsum(np.append(0, is_content))
-        has_content = n_content[self.indptr[1:]] > n_content[self.indptr[:-1]]
+        has_content = np.diff(_sums_before(is_content, self.indptr)) > 0
         counted = is_content | ~np.repeat(has_content, np.diff(self.indptr))
-        indptr = np.cumsum(np.append(0, counted))[self.indptr]
+        indptr = _sums_before(counted, self.indptr)
         return self._run_counts(indptr, self.numbers[counted])
 
     def _run_counts(self, indptr: np.ndarray, numbers: np.ndarray) -> csr_matrix:
@@ -305,7 +305,7 @@ class TokenSequences(NamedTuple):
     """The tokens of items, as numbers.
 
     tokens: the distinct ones, by first occurrence. indptr: int64 (n + 1,), where each item begins.
-    numbers: int64, rows of `tokens` in reading order; −1 after each column of an item.
+    numbers: int32, rows of `tokens` in reading order; −1 after each column of an item.
     """
 
     tokens: list[Token]
@@ -315,24 +315,40 @@ class TokenSequences(NamedTuple):
     @classmethod
     def of(cls, columns: Sequence[AnalyzedTexts]) -> TokenSequences:
         """Number the tokens of items whose columns have shared runs."""
-        runs, n = columns[0].runs, len(columns[0])
+        runs = columns[0].runs
         run_tokens = list(chain.from_iterable(runs.tokens))
         run_starts = np.cumsum(np.append(0, runs.n_tokens))
         lengths = np.stack([column.n_tokens + 1 for column in columns], 1).ravel()
         indptr = np.cumsum(np.append(0, lengths))
-        sequence = np.full(indptr[-1], -1, np.int64)
+        sequence = np.full(indptr[-1], -1, np.int32)
         for c, column in enumerate(columns):
-            fields = np.arange(c, n * len(columns), len(columns))
-            _, sources = _gather_spans(run_starts[column.numbers], runs.n_tokens[column.numbers])
-            _, targets = _gather_spans(indptr[fields], column.n_tokens)
-            sequence[targets] = sources
-        unique, first, inverse = np.unique(sequence, return_index=True, return_inverse=True)
-        order = np.argsort(first, kind="stable")
-        order = order[unique[order] >= 0]
-        renumbered = np.full(len(unique), -1, np.int64)
+            begins = indptr[c :: len(columns)]
+            for first, last in _blocks(column.indptr):
+                numbers = column.numbers[column.indptr[first] : column.indptr[last]]
+                of_runs = run_starts[numbers], runs.n_tokens[numbers]
+                of_texts = begins[first:last], column.n_tokens[first:last]
+                sequence[_gather_spans(*of_texts)[1]] = _gather_spans(*of_runs)[1]
+
+        occurrences = _first_occurrences(sequence, len(run_tokens))
+        order = np.argsort(occurrences, kind="stable")
+        order = order[occurrences[order] < len(sequence)]
+        # The last number is for −1.
+        renumbered = np.full(len(run_tokens) + 1, -1, np.int32)
         renumbered[order] = np.arange(len(order))
-        tokens = [run_tokens[number] for number in unique[order].tolist()]
-        return cls(tokens, indptr[:: len(columns)], renumbered[inverse])
+        tokens = [run_tokens[number] for number in order.tolist()]
+        return cls(tokens, indptr[:: len(columns)], renumbered[sequence])
+
+
+def _first_occurrences(sequence: np.ndarray, n: int) -> np.ndarray:
+    """Return where each of n numbers occurs first, int64 (n,); the length for one that does not.
+    sequence: int32, −1 for no number.
+    """
+    first = np.full(n + 1, len(sequence))
+    # Backwards, so that the first of equal numbers is written last.
+    for end in range(len(sequence), 0, -BLOCK):
+        start = max(end - BLOCK, 0)
+        first[sequence[start:end][::-1]] = np.arange(end - 1, start - 1, -1)
+    return first[:n]
 
 
 def _count_terms(run_counts: csr_matrix, terms: RunTerms) -> tuple[Vocabulary, csr_matrix]:
@@ -348,6 +364,35 @@ def _count_terms(run_counts: csr_matrix, terms: RunTerms) -> tuple[Vocabulary, c
     counts = _csr(counts.indptr, columns[counts.indices], len(used), counts.data)
     counts.sort_indices()
     return Vocabulary(encoded[order]), counts
+
+
+def _end_to_end(
+    values: np.ndarray, starts: np.ndarray, lengths: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Put spans of values end to end; return the new starts, (n + 1,), and the values."""
+    indptr = np.cumsum(np.append(0, lengths))
+    joined = np.empty(indptr[-1], values.dtype)
+    for first, last in _blocks(indptr):
+        _, positions = _gather_spans(starts[first:last], lengths[first:last])
+        joined[indptr[first] : indptr[last]] = values[positions]
+    return indptr, joined
+
+
+def _blocks(indptr: np.ndarray) -> Iterator[tuple[int, int]]:
+    """Yield the first and behind the last of some spans with about `BLOCK` entries, in order."""
+    first = 0
+    while first < len(indptr) - 1:
+        last = int(indptr.searchsorted(indptr[first] + BLOCK, side="right")) - 1
+        last = max(last, first + 1)
+        yield first, last
+        first = last
+
+
+def _sums_before(values: np.ndarray, indptr: np.ndarray) -> np.ndarray:
+    """Return the sum of the values before each place, int64. values: bool or int32."""
+    sums = np.zeros(len(values) + 1, np.int32)
+    np.cumsum(values, out=sums[1:])
+    return sums[indptr].astype(np.int64)
 
 
 def _gather_spans(starts: np.ndarray, lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
