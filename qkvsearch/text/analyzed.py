@@ -254,7 +254,7 @@ class AnalyzedTexts(Sequence[str]):
     @classmethod
     def joined(cls, columns: Sequence[AnalyzedTexts]) -> AnalyzedTexts:
         """Join the columns of each item to one text, each column on its own line."""
-        texts = ["\n".join(fields) for fields in zip(*columns, strict=True)]
+        texts = JoinedTexts(columns)
         runs = columns[0].runs
         if any(column.runs is not runs for column in columns):
             return cls.of(texts, runs.analyzer)
@@ -299,6 +299,25 @@ class AnalyzedTexts(Sequence[str]):
         counts = _csr(indptr, numbers.copy(), len(self.runs.numbers))
         counts.sum_duplicates()  # in place
         return counts
+
+
+@dataclass(frozen=True)
+class JoinedTexts(Sequence[str]):
+    """The columns of each item as one text, joined when it is read: a copy of all texts is large.
+
+    >>> list(JoinedTexts([["Mills", "Kilns"], ["wind", "fire"]]))
+    ['Mills\\nwind', 'Kilns\\nfire']
+    """
+
+    columns: Sequence[Sequence[str]]
+
+    def __len__(self) -> int:
+        return len(self.columns[0])
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        return "\n".join(column[index] for column in self.columns)
 
 
 class TokenSequences(NamedTuple):
