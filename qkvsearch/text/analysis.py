@@ -613,9 +613,7 @@ def _fold_ascii(
 def _characters(text: str, start: int, end: int) -> Iterator[Span]:
     """Yield the spans of characters with the marks, vowels and joiners that follow them."""
     starts = [
-        i
-        for i in range(start, end)
-        if i == start or not (_joins(text[i]) or is_doubled_e(text, i))
+        i for i in range(start, end) if i == start or not (_joins(text[i]) or is_doubled_e(text, i))
     ]
     return pairwise([*starts, end])
 
