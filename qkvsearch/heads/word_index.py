@@ -62,7 +62,7 @@ class WordSequences:
             terms.setdefault(spelling, token.term)
             rows.append(numbers.setdefault(spelling, len(numbers)))
         # The last row is for −1, the end of a column.
-        words = np.array([*rows, 0])[words]
+        words = np.array([*rows, 0], np.int32)[words]
         return cls.numbered(list(numbers), list(terms.values()), indptr, words)
 
     @classmethod

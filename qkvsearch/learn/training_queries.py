@@ -10,7 +10,7 @@ import numpy as np
 
 from qkvsearch.heads.answerability import BestScore
 from qkvsearch.heads.bm25 import Expansion, LexicalKeys, ListedKeys, QueryTerm
-from qkvsearch.text.analysis import Analyzer, Token, resolve_code
+from qkvsearch.text.analysis import Analyzer, Span, Token, resolve_code
 from qkvsearch.text.analyzed import AnalyzedTexts
 from qkvsearch.text.related_words import MAX_MEAN_LENGTH, MIN_PREFIX, related_terms
 from qkvsearch.text.spelling import word_rarity
@@ -21,6 +21,8 @@ MAX_QUERIES = 500
 MAX_PASSAGE = 25
 # A text has at least so many words.
 MIN_TEXT = 16
+# The passage of a longer text is drawn from so many characters of it.
+WINDOW = 4000
 # Fewer queries tell too little to be worth the time: none are made for less than 500 items.
 MIN_QUERIES = 100
 # If most words of a column are in the other columns too, its passages test memory alone.
@@ -72,7 +74,7 @@ class MadeQueries(NamedTuple):
     """
 
     texts: list[str]
-    keys: list[Sequence[str]]
+    keys: list[AnalyzedTexts]
     outside: list[AnalyzedTexts]
 
 
@@ -111,18 +113,31 @@ def of_column(
     others = [each for j, each in enumerate(keys) if j != column]
     if overlap(queries, others, analyzer) >= MAX_OVERLAP:
         return None
-    keys[column] = list(rest)
+    keys[column] = rest
+    # Each head reads them.
+    keys_read_once = AnalyzedTexts.of_columns(map(list, keys), analyzer)
     outside = np.setdiff1d(np.arange(n_items), sample)
-    return MadeQueries(list(queries), keys, [each.take(outside) for each in columns])
+    return MadeQueries(list(queries), keys_read_once, [each.take(outside) for each in columns])
 
 
 def passage(text: str, rng: np.random.Generator, analyzer: Analyzer) -> tuple[str, str]:
     """Return a random passage of half of a text's words, at most 25, and the text without it."""
-    words = analyzer.token_spans(text)
+    words = _some_words(text, rng, analyzer)
     n = min(MAX_PASSAGE, len(words) // 2)
     first = rng.integers(len(words) - n + 1)
     start, end = words[first][0], words[first + n - 1][1]
     return text[start:end], text[:start] + text[end:]
+
+
+def _some_words(text: str, rng: np.random.Generator, analyzer: Analyzer) -> list[Span]:
+    """Return where the words of a text are, or those of a part of a long one."""
+    if len(text) > WINDOW:
+        start = int(rng.integers(len(text) - WINDOW + 1))
+        # The first and the last word may be cut.
+        words = analyzer.token_spans(text[start : start + WINDOW])[1:-1]
+        if len(words) >= MIN_TEXT:
+            return [(start + begin, start + end) for begin, end in words]
+    return analyzer.token_spans(text)
 
 
 def overlap(queries: Sequence[str], keys: Columns, analyzer: Analyzer) -> float:

@@ -225,6 +225,12 @@ MEASURES = _pattern(MEASURE)
 HAS_CJK = TextPattern("(?!)", f"[{CJK}]").search
 _UNSPACED = TextPattern("(?!)", f"[{UNSPACED}]")
 IS_UNSPACED, HAS_UNSPACED = _UNSPACED.match, _UNSPACED.search
+# A digit, or what is folded to one: ², ½, ①, ㎡.
+HAS_DIGIT = TextPattern(
+    r"\d",
+    r"[\d\u00b2\u00b3\u00b9\u00bc-\u00be\u2070-\u2089\u2150-\u2189\u2460-\u24ff\u3200-\u33ff"
+    r"\U0001f100-\U0001f1ff]",
+).search
 # A word in a script with spaces, with the signs of its vowels.
 IS_SPACED_WORD = TextPattern("[a-zA-Z]+", rf"(?:(?![{UNSPACED}\d_])[\w{MARKS}])+").fullmatch
 
@@ -406,7 +412,12 @@ class Analyzer:
                 for run in CODED.finditer(fold(text))
                 for start, end, _ in _split(run[0], self.language)
             ]
-        return [span for span, _ in self._located(text)]
+        folded, spans = _fold_with_spans(text, normalizer(self.language))
+        return [
+            (spans[run.start() + start][0], spans[run.start() + end - 1][1])
+            for run in CODED.finditer(folded)
+            for start, end, _ in _split(run[0], self.language)
+        ]
 
     def _located(self, text: str, all_keys: bool = False) -> Iterator[tuple[Span, str]]:
         """Yield the terms of `tokens`, or all of `key_terms`, with their spans."""
@@ -567,24 +578,48 @@ def normalizer(language: str) -> Callable[[str], str]:
 
 def _fold_with_spans(text: str, normalize: Callable[[str], str]) -> tuple[str, list[Span]]:
     """Normalize a text, and return for each resulting character its span in the original."""
-    if text.isascii():
-        return normalize(text), [(i, i + 1) for i in range(len(text))]
-    # Only the marks, vowels and joiners that follow a character can change how it is folded.
-    starts = [
-        i
-        for i, char in enumerate(text)
-        if not (
-            i
-            and (_joins(char) or is_doubled_e(text, i) or (char in FRACTIONS and is_mixed(text, i)))
-        )
-    ]
     folded: list[str] = []
     spans: list[Span] = []
-    for start, end in pairwise([*starts, len(text)]):
-        piece = normalize(text[start:end])
-        folded.append(piece)
-        spans += [(start, end)] * len(piece)
+    done = 0
+    for other in _NOT_ASCII.finditer(text):
+        start, end = other.span()
+        _fold_ascii(text, done, start, normalize, folded, spans)
+        for begin, stop in _characters(text, start, end):
+            piece = normalize(text[begin:stop])
+            folded.append(piece)
+            spans += [(begin, stop)] * len(piece)
+        done = end
+    _fold_ascii(text, done, len(text), normalize, folded, spans)
     return "".join(folded), spans
+
+
+# Signs that follow a character can change how it is folded, and none of them is ASCII.
+_NOT_ASCII = re.compile(r"[\x00-\x7f]?[^\x00-\x7f]+")
+
+
+def _fold_ascii(
+    text: str,
+    start: int,
+    end: int,
+    normalize: Callable[[str], str],
+    folded: list[str],
+    spans: list[Span],
+) -> None:
+    """Add text[start:end], whose characters are folded one by one."""
+    folded.append(normalize(text[start:end]))
+    spans.extend(zip(range(start, end), range(start + 1, end + 1), strict=True))
+
+
+def _characters(text: str, start: int, end: int) -> Iterator[Span]:
+    """Yield the spans of characters with the marks, vowels and joiners that follow them."""
+    starts = [i for i in range(start, end) if i == start or not _follows(text, i)]
+    return pairwise([*starts, end])
+
+
+def _follows(text: str, i: int) -> bool:
+    """Return whether the character at i is folded together with the one before it."""
+    is_part_of_number = text[i] in FRACTIONS and is_mixed(text, i)
+    return is_part_of_number or _joins(text[i]) or is_doubled_e(text, i)
 
 
 @lru_cache(maxsize=1 << 14)

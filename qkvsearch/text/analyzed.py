@@ -7,8 +7,8 @@ texts × runs by runs × terms.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,6 +17,7 @@ import numpy as np
 from qkvsearch._utils.caching import cached_property
 from qkvsearch.text.analysis import (
     CODED,
+    HAS_DIGIT,
     Analyzer,
     Token,
     has_topic,
@@ -29,6 +30,13 @@ from qkvsearch.text.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
+
+# Entries of large arrays that are moved at a time, by positions of twice their size.
+BLOCK = 1 << 20
+# A text of as many characters is split word by word.
+LONG = 500
+# Characters of a word whose runs are remembered.
+LONGEST_KEPT = 40
 
 
 class RunTerms(NamedTuple):
@@ -63,16 +71,14 @@ class Runs:
     def __init__(self, analyzer: Analyzer) -> None:
         self.analyzer = analyzer
         self.numbers: dict[str, int] = {}
+        self._of_words = _RunsOfWords(analyzer, self.numbers)
 
     def read(self, texts: Iterable[str]) -> tuple[np.ndarray, np.ndarray]:
         """Return where each text's runs begin, int64 (n + 1,), and their numbers, int32."""
-        numbers = self.numbers
-        normalize = normalizer(self.analyzer.language)
         indptr, pieces = [0], [np.zeros(0, np.int32)]
         for text in texts:
-            runs = CODED.findall(normalize(text))
-            pieces.append(np.array([numbers.setdefault(r, len(numbers)) for r in runs], np.int32))
-            indptr.append(indptr[-1] + len(runs))
+            pieces.append(self._of_words.in_text(text))
+            indptr.append(indptr[-1] + len(pieces[-1]))
         return np.array(indptr), np.concatenate(pieces)
 
     @cached_property
@@ -128,13 +134,72 @@ class Runs:
         return _csr(indptr, indices[np.argsort(owners, kind="stable")], len(vocabulary))
 
 
+class _RunsOfWords(dict[str, "tuple[int, ...] | None"]):
+    """The numbers of the runs of each word, None for a word with a digit.
+
+    Words are what stands between spaces. They recur, so that each is normalized and split once.
+    numbers: of runs; new ones are added.
+    """
+
+    def __init__(self, analyzer: Analyzer, numbers: dict[str, int]) -> None:
+        self._normalize = normalizer(analyzer.language)
+        self._numbers = numbers
+
+    def __missing__(self, word: str) -> tuple[int, ...] | None:
+        found = None if HAS_DIGIT(word) else self._split(word)
+        # Longer ones, such as sentences in scripts without spaces, hardly recur.
+        if len(word) <= LONGEST_KEPT:
+            self[word] = found
+        return found
+
+    def in_text(self, text: str) -> np.ndarray:
+        """Return the runs of a text in reading order, int32 (n,)."""
+        if len(text) < LONG:
+            return np.array(self._split(text), np.int32)
+        of_words = chain.from_iterable(map(self._in_line, text.split("\n")))
+        return np.fromiter(chain.from_iterable(of_words), np.int32)
+
+    def _in_line(self, line: str) -> list[tuple[int, ...]]:
+        """Return the runs of a line, of each word or of several."""
+        words = line.split(" ")
+        found = list(map(self.__getitem__, words))
+        joined: list[tuple[int, ...]] = []
+        done = 0
+        for start, end in _around([i for i, runs in enumerate(found) if runs is None]):
+            joined += found[done:start]  # type: ignore[arg-type]
+            joined.append(self._split(" ".join(words[start:end])))
+            done = end
+        joined += found[done:]  # type: ignore[arg-type]
+        return joined
+
+    def _split(self, text: str) -> tuple[int, ...]:
+        numbers = self._numbers
+        runs = CODED.findall(self._normalize(text))
+        return tuple([numbers.setdefault(run, len(numbers)) for run in runs])
+
+
+def _around(numbered: Iterable[int]) -> list[tuple[int, int]]:
+    """Return spans of words that are split together: those with a digit, and their neighbours. A
+    run such as "25 m", "B 6" or "1 000" has a space.
+
+    >>> _around([0, 4, 6])
+    [(0, 2), (3, 8)]
+    """
+    spans: list[tuple[int, int]] = []
+    for i in numbered:
+        start, end = max(i - 1, 0), i + 2
+        if spans and start < spans[-1][1]:
+            start = spans.pop()[0]
+        spans.append((start, end))
+    return spans
+
+
 @dataclass(eq=False)
 class AnalyzedTexts(Sequence[str]):
     """Texts with the runs of letters that they consist of.
 
     indptr: int64 (n + 1,), where each text's runs begin. numbers: int32 (n_runs,), numbers of
-    `runs` in reading order. cache: results of other readers of the texts, such as tokenizers,
-    by reader.
+    `runs` in reading order.
 
     >>> texts = AnalyzedTexts.of(["The deep sea", "The", "deep, deep"], Analyzer())
     >>> vocabulary, counts = texts.term_counts()
@@ -146,7 +211,6 @@ class AnalyzedTexts(Sequence[str]):
     runs: Runs
     indptr: np.ndarray
     numbers: np.ndarray
-    cache: dict[Any, Any] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(cls, texts: Iterable[str], analyzer: Analyzer) -> AnalyzedTexts:
@@ -183,14 +247,14 @@ class AnalyzedTexts(Sequence[str]):
     def take(self, rows: np.ndarray) -> AnalyzedTexts:
         """Return the texts in these rows, int64 (n,)."""
         lengths = self.indptr[rows + 1] - self.indptr[rows]
-        indptr, positions = _gather_spans(self.indptr[rows], lengths)
+        indptr, numbers = _end_to_end(self.numbers, self.indptr[rows], lengths)
         texts = [self.texts[row] for row in rows.tolist()]
-        return AnalyzedTexts(texts, self.runs, indptr, self.numbers[positions])
+        return AnalyzedTexts(texts, self.runs, indptr, numbers)
 
     @classmethod
     def joined(cls, columns: Sequence[AnalyzedTexts]) -> AnalyzedTexts:
         """Join the columns of each item to one text, each column on its own line."""
-        texts = ["\n".join(fields) for fields in zip(*columns, strict=True)]
+        texts = JoinedTexts(columns)
         runs = columns[0].runs
         if any(column.runs is not runs for column in columns):
             return cls.of(texts, runs.analyzer)
@@ -199,14 +263,13 @@ class AnalyzedTexts(Sequence[str]):
         pairs = zip(columns, offsets, strict=False)
         starts = np.stack([column.indptr[:-1] + offset for column, offset in pairs], 1)
         lengths = np.stack([np.diff(column.indptr) for column in columns], 1)
-        indptr, positions = _gather_spans(starts.ravel(), lengths.ravel())
-        return cls(texts, runs, indptr[:: len(columns)], numbers[positions])
+        indptr, numbers = _end_to_end(numbers, starts.ravel(), lengths.ravel())
+        return cls(texts, runs, indptr[:: len(columns)], numbers)
 
     @cached_property
     def n_tokens(self) -> np.ndarray:
         """The number of tokens of each text, int64 (n,)."""
-        total = np.cumsum(np.append(0, self.runs.n_tokens[self.numbers]))
-        return np.asarray(total[self.indptr[1:]] - total[self.indptr[:-1]])
+        return np.diff(_sums_before(self.runs.n_tokens.astype(np.int32)[self.numbers], self.indptr))
 
     def key_counts(self) -> tuple[Vocabulary, csr_matrix]:
         """Return the terms by `Analyzer.key_terms`, and the counts: float32 (n, n_terms)."""
@@ -227,10 +290,9 @@ class AnalyzedTexts(Sequence[str]):
     def _content_run_counts(self) -> csr_matrix:
         """The counts of runs without stop words, but in texts that have no others."""
         is_content = ~self.runs.is_stop_word[self.numbers]
-        n_content = np.cumsum(np.append(0, is_content))
-        has_content = n_content[self.indptr[1:]] > n_content[self.indptr[:-1]]
+        has_content = np.diff(_sums_before(is_content, self.indptr)) > 0
         counted = is_content | ~np.repeat(has_content, np.diff(self.indptr))
-        indptr = np.cumsum(np.append(0, counted))[self.indptr]
+        indptr = _sums_before(counted, self.indptr)
         return self._run_counts(indptr, self.numbers[counted])
 
     def _run_counts(self, indptr: np.ndarray, numbers: np.ndarray) -> csr_matrix:
@@ -239,11 +301,30 @@ class AnalyzedTexts(Sequence[str]):
         return counts
 
 
+@dataclass(frozen=True)
+class JoinedTexts(Sequence[str]):
+    """The columns of each item as one text, joined when it is read: a copy of all texts is large.
+
+    >>> list(JoinedTexts([["Mills", "Kilns"], ["wind", "fire"]]))
+    ['Mills\\nwind', 'Kilns\\nfire']
+    """
+
+    columns: Sequence[Sequence[str]]
+
+    def __len__(self) -> int:
+        return len(self.columns[0])
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        return "\n".join(column[index] for column in self.columns)
+
+
 class TokenSequences(NamedTuple):
     """The tokens of items, as numbers.
 
     tokens: the distinct ones, by first occurrence. indptr: int64 (n + 1,), where each item begins.
-    numbers: int64, rows of `tokens` in reading order; −1 after each column of an item.
+    numbers: int32, rows of `tokens` in reading order; −1 after each column of an item.
     """
 
     tokens: list[Token]
@@ -253,24 +334,40 @@ class TokenSequences(NamedTuple):
     @classmethod
     def of(cls, columns: Sequence[AnalyzedTexts]) -> TokenSequences:
         """Number the tokens of items whose columns have shared runs."""
-        runs, n = columns[0].runs, len(columns[0])
+        runs = columns[0].runs
         run_tokens = list(chain.from_iterable(runs.tokens))
         run_starts = np.cumsum(np.append(0, runs.n_tokens))
         lengths = np.stack([column.n_tokens + 1 for column in columns], 1).ravel()
         indptr = np.cumsum(np.append(0, lengths))
-        sequence = np.full(indptr[-1], -1, np.int64)
+        sequence = np.full(indptr[-1], -1, np.int32)
         for c, column in enumerate(columns):
-            fields = np.arange(c, n * len(columns), len(columns))
-            _, sources = _gather_spans(run_starts[column.numbers], runs.n_tokens[column.numbers])
-            _, targets = _gather_spans(indptr[fields], column.n_tokens)
-            sequence[targets] = sources
-        unique, first, inverse = np.unique(sequence, return_index=True, return_inverse=True)
-        order = np.argsort(first, kind="stable")
-        order = order[unique[order] >= 0]
-        renumbered = np.full(len(unique), -1, np.int64)
+            begins = indptr[c :: len(columns)]
+            for first, last in _blocks(column.indptr):
+                numbers = column.numbers[column.indptr[first] : column.indptr[last]]
+                of_runs = run_starts[numbers], runs.n_tokens[numbers]
+                of_texts = begins[first:last], column.n_tokens[first:last]
+                sequence[_gather_spans(*of_texts)[1]] = _gather_spans(*of_runs)[1]
+
+        occurrences = _first_occurrences(sequence, len(run_tokens))
+        order = np.argsort(occurrences, kind="stable")
+        order = order[occurrences[order] < len(sequence)]
+        # The last number is for −1.
+        renumbered = np.full(len(run_tokens) + 1, -1, np.int32)
         renumbered[order] = np.arange(len(order))
-        tokens = [run_tokens[number] for number in unique[order].tolist()]
-        return cls(tokens, indptr[:: len(columns)], renumbered[inverse])
+        tokens = [run_tokens[number] for number in order.tolist()]
+        return cls(tokens, indptr[:: len(columns)], renumbered[sequence])
+
+
+def _first_occurrences(sequence: np.ndarray, n: int) -> np.ndarray:
+    """Return where each of n numbers occurs first, int64 (n,); the length for one that does not.
+    sequence: int32, −1 for no number.
+    """
+    first = np.full(n + 1, len(sequence))
+    # Backwards, so that the first of equal numbers is written last.
+    for end in range(len(sequence), 0, -BLOCK):
+        start = max(end - BLOCK, 0)
+        first[sequence[start:end][::-1]] = np.arange(end - 1, start - 1, -1)
+    return first[:n]
 
 
 def _count_terms(run_counts: csr_matrix, terms: RunTerms) -> tuple[Vocabulary, csr_matrix]:
@@ -286,6 +383,35 @@ def _count_terms(run_counts: csr_matrix, terms: RunTerms) -> tuple[Vocabulary, c
     counts = _csr(counts.indptr, columns[counts.indices], len(used), counts.data)
     counts.sort_indices()
     return Vocabulary(encoded[order]), counts
+
+
+def _end_to_end(
+    values: np.ndarray, starts: np.ndarray, lengths: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Put spans of values end to end; return the new starts, (n + 1,), and the values."""
+    indptr = np.cumsum(np.append(0, lengths))
+    joined = np.empty(indptr[-1], values.dtype)
+    for first, last in _blocks(indptr):
+        _, positions = _gather_spans(starts[first:last], lengths[first:last])
+        joined[indptr[first] : indptr[last]] = values[positions]
+    return indptr, joined
+
+
+def _blocks(indptr: np.ndarray) -> Iterator[tuple[int, int]]:
+    """Yield the first and behind the last of some spans with about `BLOCK` entries, in order."""
+    first = 0
+    while first < len(indptr) - 1:
+        last = int(indptr.searchsorted(indptr[first] + BLOCK, side="right")) - 1
+        last = max(last, first + 1)
+        yield first, last
+        first = last
+
+
+def _sums_before(values: np.ndarray, indptr: np.ndarray) -> np.ndarray:
+    """Return the sum of the values before each place, int64. values: bool or int32."""
+    sums = np.zeros(len(values) + 1, np.int32)
+    np.cumsum(values, out=sums[1:])
+    return sums[indptr].astype(np.int64)
 
 
 def _gather_spans(starts: np.ndarray, lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -50,6 +50,7 @@ _SPEAKER = re.compile(r"[^\W\d_][^\n:：.!?。]{0,40}[:：]\s")
 _EMPTY_LINE = re.compile(r"\n[^\S\n]*\n")
 _FULL_STOP = re.compile(r"[.!?…。！？,;:，；：][\"'”’»)\]」』]*$")
 _WORD = re.compile(r"\S+")
+_UNSPACED = re.compile(f"{_CHINESE.pattern}|{_THAI.pattern}")
 _LETTER = re.compile(r"\w")
 
 
@@ -94,10 +95,10 @@ def n_words(text: str) -> float:
     """
     if text.isascii():
         return len(text.split())
+    if _UNSPACED.search(text) is None:
+        return len(text.split())
     n_chinese = len(_CHINESE.findall(text))
     n_thai = len(_THAI.findall(text))
-    if not n_chinese and not n_thai:
-        return len(text.split())
     spaced = _THAI.sub(" ", _CHINESE.sub(" ", text))
     n_spaced = sum(any(map(str.isalnum, word)) for word in spaced.split())
     return n_spaced + WORDS_OF_CHINESE * n_chinese + WORDS_OF_THAI * n_thai

@@ -203,6 +203,17 @@ def test_a_passage_is_words_in_a_row():
     assert (len(asked.split()), len(rest.split())) == (10, 10)
 
 
+def test_a_passage_of_a_long_text_is_of_whole_words():
+    letters = [chr(97 + i) for i in range(26)]
+    text = " ".join(f"w{a}{b}{c}" for a in letters[:6] for b in letters for c in letters)
+    for seed in range(20):
+        asked, rest = passage(text, np.random.default_rng(seed), Analyzer())
+        words = asked.split()
+        assert len(words) == 25
+        assert set(words) <= set(text.split())
+        assert rest == text.replace(asked, "", 1)
+
+
 def test_a_text_without_spaces_has_words_too():
     text = "".join(map(chr, range(0x4E00, 0x4E80)))
     asked, rest = passage(text, np.random.default_rng(0), Analyzer())

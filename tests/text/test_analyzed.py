@@ -1,11 +1,18 @@
 """Texts that are read once: what is counted in them is what each text has when read alone."""
 
+import re
+import unicodedata
+from itertools import chain
+from unittest.mock import patch
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qkvsearch.text.analysis import Analyzer
+from qkvsearch._utils.folding import fold
+from qkvsearch.text import analyzed
+from qkvsearch.text.analysis import HAS_DIGIT, Analyzer
 from qkvsearch.text.analyzed import AnalyzedTexts, TokenSequences
 from qkvsearch.text.token_encoder import TokenEncoder
 from qkvsearch.text.vocabulary import Vocabulary
@@ -97,6 +104,33 @@ def test_tokens_come_in_reading_order(titles, tags, language):
     assert np.diff(indptr).tolist() == [len(item) for item in read]
     first_met = dict.fromkeys(number for number in numbers.tolist() if number >= 0)
     assert list(first_met) == list(range(len(tokens)))
+
+
+# Runs of several words have a number in them, and no end of a line.
+PARTS = [*WORDS, "25", "m", "B", "6", "1", "000", "½", "cm²", "x", ".5", "x2", "5´", "e\u0301"]
+long_texts = st.lists(
+    st.tuples(st.sampled_from(PARTS), st.sampled_from([" ", "\n", "  ", "\t", "\xa0", "-", ""])),
+    max_size=12,
+).map(lambda parts: "".join(chain.from_iterable(parts)))
+
+
+@given(st.lists(long_texts, min_size=1, max_size=4), languages)
+def test_a_long_text_has_the_same_words_as_a_short_one(texts, language):
+    analyzer = Analyzer(language)
+    with patch.object(analyzed, "LONG", 0), patch.object(analyzed, "BLOCK", 3):
+        tokens, indptr, numbers = TokenSequences.of(AnalyzedTexts.of_columns([texts], analyzer))
+    for text, start, end in zip(texts, indptr, indptr[1:], strict=False):
+        of_text = [tokens[number] for number in numbers[start : end - 1]]
+        assert of_text == analyzer.tokens(text)
+
+
+def test_a_folded_digit_keeps_its_neighbours():
+    has_digit = re.compile(r"\d").search
+    # Below the planes of Chinese characters, and where other numbers are.
+    known = [*range(0x3400), *range(0xF900, 0x1FFFF)]
+    folded = [c for c in map(chr, known) if has_digit(unicodedata.normalize("NFKD", c))]
+    assert any(char == "²" for char in folded)
+    assert all(has_digit(fold(char)) and HAS_DIGIT(char) for char in folded)
 
 
 def test_what_was_read_is_not_read_again(monkeypatch):

@@ -1,6 +1,7 @@
 """Co-occurrence: words used together are near, chance is not, and texts are sums of their words."""
 
 import numpy as np
+import pytest
 
 from qkvsearch.text.analysis import Analyzer
 from qkvsearch.text.labelled import LabelledVectors
@@ -35,6 +36,16 @@ def test_information_counted_in_pieces_is_the_same(monkeypatch):
     monkeypatch.setattr(svd, "PAIRS_PER_BLOCK", 3)
     pieces = positive_information(counts, 0.75)
     assert np.array_equal(pieces.toarray(), whole.toarray())
+
+
+@pytest.mark.parametrize("speed", [0, 1e9])
+def test_information_of_long_texts_is_that_of_short_ones(monkeypatch, speed):
+    texts = ["red kettle on a stove", "a red stove", "kettle and pan", "pan on the stove", ""]
+    _, counts = count_terms(texts, Analyzer("none").terms)
+    expected = positive_information(counts, 0.75).toarray()
+    monkeypatch.setattr(svd, "DENSE_SPEED", speed)
+    monkeypatch.setattr(svd, "PAIRS_PER_BLOCK", 9)
+    np.testing.assert_allclose(positive_information(counts, 0.75).toarray(), expected, rtol=1e-6)
 
 
 def test_with_too_many_pairs_only_the_most_frequent_words_get_vectors(monkeypatch):

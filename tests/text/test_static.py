@@ -203,3 +203,33 @@ def test_wordllama_reads_meaning_and_labels_words(wordllama):
 def test_wordllama_gives_unit_rows_for_anything(wordllama):
     texts = ["a", "!!!", "🚀", "注意力", "x" * 5000, "\ud800", json.dumps({"a": 1})]
     np.testing.assert_allclose(np.linalg.norm(wordllama.encode_many(texts), axis=1), 1, atol=1e-5)
+
+
+LONG_TEXTS = [
+    "the deep sea and its unbelievable kittens\n" * 20,
+    "two  spaces \n and\ttabs. " * 30,
+    "\n a blank line\n\nfirst" + " word" * 150,
+    "</s> is no word of " + "a text " * 90,
+    "注意力 " * 200,
+]
+
+
+@pytest.mark.parametrize("text", LONG_TEXTS)
+def test_a_long_text_is_cut_as_a_whole_one_is(wordllama, text):
+    small = text.lower()
+    whole = wordllama.tokenizer.encode(small, add_special_tokens=False).ids
+    [batch] = wordllama._batches([text])
+    assert batch.ids.tolist() == whole
+    [distinct] = wordllama._batches([text], distinct=True)
+    assert set(distinct.ids.tolist()) == set(whole)
+
+
+def test_batches_are_of_few_characters(wordllama, monkeypatch):
+    monkeypatch.setattr(static, "CHARACTERS", 8)
+    batches = list(wordllama._batches(["deep sea", "red", "kettle", ""]))
+    assert [len(batch) for batch in batches] == [1, 2, 1]
+
+
+def test_a_tokenizer_that_splits_otherwise_reads_long_texts_whole(encoder):
+    assert encoder._recurring_words is None
+    assert encoder.encode_many(["deep season " * 100]).any()

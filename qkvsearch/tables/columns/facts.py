@@ -111,6 +111,10 @@ class ParsedCells:
             self.changed[what] = fitting
 
 
+# Characters of a sign or of words for an empty cell, with brackets around them.
+LONGEST_SIGN = 100
+
+
 def examples_of(texts: pd.Series, are_lost: np.ndarray | None = None) -> list[str]:
     """Return at most three of the different texts of changed cells. Most are of lost ones, which
     were emptied (bool), if there are any; one is of the others.
@@ -137,7 +141,10 @@ def are_missing(texts: pd.Series, words: bool = True) -> np.ndarray:
     >>> are_missing(pd.Series(["N/A", "(null)", "Nile", "unknown", "n.d."])).tolist()
     [True, True, False, True, True]
     """
-    bare = texts.str.strip().str.casefold().str.replace(r"^[(<\[](.*)[)>\]]$", r"\1", regex=True)
+    bare = texts.str.strip()
+    # Folding the letters of long texts takes a while.
+    bare = bare.where(bare.str.len() <= LONGEST_SIGN, "a text")
+    bare = bare.str.casefold().str.replace(r"^[(<\[](.*)[)>\]]$", r"\1", regex=True)
     missing = list(CELL_WORDS["missing_signs"])
     if words:
         missing += CELL_WORDS["missing_words"] + CELL_WORDS["no_dates"]

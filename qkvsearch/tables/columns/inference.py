@@ -24,6 +24,8 @@ from qkvsearch.terminal import shorten
 
 MIN_FITTING = 2
 SAMPLE = 1000
+# Characters of a number, a date or an answer.
+LONGEST_VALUE = 1000
 # A year before our era as ISO 8601 writes it, which is a number as well.
 MINUS_YEAR = r"\s*-0\d{3}\s*$"
 # Emptied cells that a note names.
@@ -276,10 +278,11 @@ def _decide(
         parsed = column_type.read_requested(texts[~missing], counts[~missing], convention)
         return parsed, missing, Counter()
     reason: Counter[str] = Counter()
+    is_prose = _are_long(texts, counts)
     for column_type in TYPES:
         if column_type is TEXT:
             break
-        if searched and not column_type.is_text:
+        if (searched or is_prose) and not column_type.is_text:
             continue
         missing = are_missing(texts, words=column_type.word_is_missing)
         cells, n_cells = texts[~missing], counts[~missing]
@@ -297,6 +300,12 @@ def _decide(
             break
     parsed, missing, _ = _as_text(texts, counts)
     return parsed, missing, reason
+
+
+def _are_long(texts: pd.Series, counts: np.ndarray) -> bool:
+    """Return whether most cells are longer than any number, date or answer."""
+    is_long = texts.str.len().to_numpy() > LONGEST_VALUE
+    return bool(2 * counts[is_long].sum() > counts.sum())
 
 
 def _uncertain_dates(

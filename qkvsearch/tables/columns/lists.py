@@ -101,8 +101,13 @@ def _entries(text: str, separator: str) -> list[str]:
 
 def _trimmed(entries: Iterable[object]) -> list[str]:
     """Return entries without blanks and quotes around them, and without blank ones."""
-    bare = (QUOTED.sub(r"\2", str(entry).strip()).strip() for entry in entries)
+    bare = (_unquoted(str(entry).strip()) for entry in entries)
     return [entry for entry in bare if entry]
+
+
+def _unquoted(entry: str) -> str:
+    # Most have none, and a pattern takes longer than a look at the first character.
+    return QUOTED.sub(r"\2", entry).strip() if entry[:1] in ("'", '"') else entry
 
 
 def _arrays(texts: pd.Series) -> pd.Series | None:

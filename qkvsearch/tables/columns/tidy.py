@@ -8,7 +8,7 @@ from qkvsearch._utils.folding import composed
 from qkvsearch.tables.ids import BLANK
 
 # Spaces at which a line does not break look like any other.
-NO_BREAK = str.maketrans(dict.fromkeys("\u00a0\u2007\u202f", " "))
+NO_BREAK = "\u00a0\u2007\u202f"
 
 
 def tidy(text: str) -> str:
@@ -19,7 +19,9 @@ def tidy(text: str) -> str:
     """
     if text.isascii():
         return text.strip()
-    return composed(text.translate(NO_BREAK).strip(BLANK))
+    for space in NO_BREAK:  # `str.translate` takes ten times as long
+        text = text.replace(space, " ")
+    return composed(text.strip(BLANK))
 
 
 def tidied(texts: pd.Series) -> pd.Series:

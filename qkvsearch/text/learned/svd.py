@@ -1,6 +1,7 @@
 """Term vectors from a catalog: truncated SVDs of tf-idf and of co-occurrence counts."""
 
 from bisect import bisect_left
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,9 @@ PAIRS_PER_BLOCK = 1 << 22
 # Chinese texts take minutes, as most pairs of characters are in one text alone. `MAX_PAIRS` are
 # 2 GB.
 PAIRS_PER_TERM, MIN_PAIRS, MAX_PAIRS = 16, 1 << 23, 1 << 28
+# A sparse product takes about as long for a pair of terms of a text as a dense one for so many
+# pairs, most of which a text does not have.
+DENSE_SPEED = 64
 # Columns that a thread multiplies at a time.
 COLUMNS_PER_TASK = 32
 
@@ -103,16 +107,34 @@ def positive_information(counts: csr_matrix, smoothing: float) -> csr_matrix:
     # Nothing is divided by zero.
     frequency = np.maximum(frequency, 1e-30)
     context = np.maximum(context, 1e-30)
-    # An upper bound of the pairs of each term, added up.
-    bound = np.cumsum(np.append(0, (by_term > 0) @ np.diff(counts.indptr)))
     blocks = []
     start = 0
-    while start < by_term.shape[0]:
-        end = int(np.searchsorted(bound, bound[start] + PAIRS_PER_BLOCK, side="right")) - 1
-        end = max(end, start + 1)
-        blocks.append(_positive(by_term[start:end] @ shared, frequency[start:end], context))
+    for pairs in _pairs(by_term, shared):
+        end = start + pairs.shape[0]
+        blocks.append(_positive(pairs, frequency[start:end], context))
         start = end
     return _stacked(blocks)
+
+
+def _pairs(by_term: csr_matrix, by_text: csr_matrix) -> Iterator[csr_matrix]:
+    """Yield blocks of rows of by_term @ by_text: of each term with all terms."""
+    n_texts, n_terms = by_text.shape
+    n_terms_of = np.diff(by_text.indptr).astype(np.float64)
+    is_dense = n_terms_of @ n_terms_of * DENSE_SPEED > float(n_texts) * n_terms**2
+    if is_dense:  # long texts have most of the terms
+        dense = by_text.toarray()
+        step = max(PAIRS_PER_BLOCK // n_terms, 1)
+        for start in range(0, n_terms, step):
+            yield csr_matrix(by_term[start : start + step].toarray() @ dense)
+        return
+    # An upper bound of the pairs of each term, added up.
+    bound = np.cumsum(np.append(0, (by_term > 0) @ n_terms_of.astype(np.int64)))
+    start = 0
+    while start < n_terms:
+        end = int(np.searchsorted(bound, bound[start] + PAIRS_PER_BLOCK, side="right")) - 1
+        end = max(end, start + 1)
+        yield by_term[start:end] @ by_text
+        start = end
 
 
 def _positive(pairs: csr_matrix, frequency: np.ndarray, context: np.ndarray) -> csr_matrix:

@@ -131,6 +131,11 @@ class TokenizerFile:
     def encode_batch_fast(self, inputs: Sequence[str], **options: Any) -> list[Any]:
         return list(self._run("encode_batch_fast", inputs, **options))
 
+    @property
+    def plain(self) -> Any:
+        """The `tokenizers.Tokenizer` of the whole file."""
+        return self._tokenizer
+
     def num_special_tokens_to_add(self, is_pair: bool) -> int:
         return int(self._tokenizer.num_special_tokens_to_add(is_pair))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from itertools import chain, pairwise
@@ -16,7 +16,8 @@ from qkvsearch._utils.caching import cached_property
 from qkvsearch._utils.callbacks import Progress
 from qkvsearch.errors import QkvError, install
 from qkvsearch.text.labelled import NEGLIGIBLE, LabelledVectors, unit_rows
-from qkvsearch.text.pretrained.model_files import open_tensors
+from qkvsearch.text.pretrained.model_files import TokenizerFile, open_tensors
+from qkvsearch.text.pretrained.recurring_words import LONG, RecurringWords, cuts_words
 from qkvsearch.text.pretrained.subword_file import SubwordFile
 from qkvsearch.text.pretrained.subwords import is_blank, join_pieces, sum_rows, whole
 from qkvsearch.text.text_encoder import NONE_CUT, EncodedQuery, EncodedTexts, TableEncoder
@@ -30,8 +31,8 @@ TOKENIZER = "tokenizers/l2_supercat_tokenizer_config.json"
 TENSOR = "embedding.weight"
 # A subword of spaces and punctuation.
 PUNCTUATION = re.compile(r"[\s▁.,;:!?…'\"‘’“”()\[\]{}–—_-]+")
-# Texts that are tokenized at a time.
-BATCH = 16_384
+# Texts, and their characters, that are tokenized at a time.
+BATCH, CHARACTERS = 16_384, 1 << 24
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,7 +152,7 @@ class StaticEncoder(TableEncoder):
         Manning, Raghavan and Schütze 2008, section 6.2.1, smoothed.
         """
         having = np.zeros(len(self.vectors), dtype=np.int64)
-        for batch in self._batches(texts):
+        for batch in self._batches(texts, distinct=True):
             having += np.bincount(batch.counts(len(having)).indices, minlength=len(having))
         weights = (np.log((1 + len(texts)) / (1 + having)) + 1).astype(np.float32)
         vocabulary = self.tokenizer.vocabulary()
@@ -198,28 +199,53 @@ class StaticEncoder(TableEncoder):
             )
         return ids
 
-    def _batches(self, texts: Sequence[str]) -> Iterable[CutTexts]:
-        """Return batches of tokenized texts. Those of a catalog are cached for the next reader."""
-        from qkvsearch.text.analyzed import AnalyzedTexts
+    def _batches(self, texts: Sequence[str], distinct: bool = False) -> Iterator[CutTexts]:
+        """Yield batches of tokenized texts. distinct: a token that recurs in a text may be left
+        out.
+        """
+        start = 0
+        for end in _ends_of_batches(texts):
+            batch = list(map(_readable, texts[start:end]))
+            rows = self._cut_by_words(batch, distinct)
+            others = [text for text, ids in zip(batch, rows, strict=True) if ids is None]
+            encodings = self.tokenizer.encode_batch_fast(others, add_special_tokens=False)
+            ids_of_others = iter(encodings)
+            ids = [next(ids_of_others).ids if own is None else own for own in rows]
+            indptr = np.cumsum([0, *map(len, ids)])
+            flat = np.fromiter(chain.from_iterable(ids), np.int32, indptr[-1])
+            yield CutTexts(indptr, self._checked(flat))
+            start = end
 
-        if not isinstance(texts, AnalyzedTexts):
-            return self._cut(texts)
-        if self.tokenizer not in texts.cache:
-            texts.cache[self.tokenizer] = list(self._cut(texts))
-        batches: list[CutTexts] = texts.cache[self.tokenizer]
-        return batches
+    def _cut_by_words(self, texts: list[str], distinct: bool) -> list[np.ndarray | None]:
+        """Return the tokens of long texts, int32 (n,) each; None for those that are cut whole."""
+        if max(map(len, texts), default=0) < LONG or self._recurring_words is None:
+            return [None] * len(texts)
+        words = self._recurring_words
+        return list(map(words.distinct if distinct else words.of_text, texts))
 
-    def _cut(self, texts: Sequence[str]) -> Iterator[CutTexts]:
-        for start in range(0, len(texts), BATCH):
-            batch = [whole(text) for text in texts[start : start + BATCH]]
-            batch = ["" if is_blank(text) else text for text in batch]
-            encodings = self.tokenizer.encode_batch_fast(
-                list(map(in_small_letters, batch)), add_special_tokens=False
-            )
-            rows = [encoding.ids for encoding in encodings]
-            indptr = np.cumsum([0, *map(len, rows)])
-            ids = np.fromiter(chain.from_iterable(rows), np.int32, indptr[-1])
-            yield CutTexts(indptr, self._checked(ids))
+    @cached_property
+    def _recurring_words(self) -> RecurringWords | None:
+        is_file = isinstance(self.tokenizer, TokenizerFile)
+        plain = self.tokenizer.plain if is_file else self.tokenizer
+        return RecurringWords(self.tokenizer, plain) if cuts_words(plain) else None
+
+
+def _readable(text: str) -> str:
+    """Return a text as the tokenizer reads it, nothing for one that nobody sees."""
+    return "" if is_blank(text) else in_small_letters(whole(text))
+
+
+def _ends_of_batches(texts: Sequence[str]) -> Iterator[int]:
+    """Yield where each batch of texts ends."""
+    n_texts = n_characters = 0
+    for number, text in enumerate(texts):
+        n_texts += 1
+        n_characters += len(text)
+        if n_texts == BATCH or n_characters >= CHARACTERS:
+            yield number + 1
+            n_texts = n_characters = 0
+    if n_texts:
+        yield len(texts)
 
 
 def in_small_letters(text: str) -> str:
