@@ -45,8 +45,9 @@ from qkvsearch.evaluation.metrics import ndcg
 from qkvsearch.evaluation.systems import Fused
 from qkvsearch.models.confidences import rating_confidences
 from qkvsearch.models.item_neighbours import NeighbourWeights
-from qkvsearch.models.preferences import COLLABORATIVE, NEIGHBOURS
+from qkvsearch.models.preferences import COLLABORATIVE, NEIGHBOURS, Preferences
 from qkvsearch.models.recommend_head import FittedHead
+from qkvsearch.tables.interactions import Interactions
 from qkvsearch.tables.ratings import infer_scale
 from qkvsearch.tables.sources import read_movielens
 from qkvsearch.text.encoders import fitted_encoder
@@ -131,7 +132,7 @@ def likes(name: str, title: str) -> Log:
     """Ratings from the middle up, as confidences."""
     data = read_movielens(data_folder() / name)
     log = data.interactions
-    assert log is not None
+    assert isinstance(log, Interactions)
     assert log.ratings is not None
     assert log.times is not None
     confidences = rating_confidences(log.ratings, len(log), infer_scale(log.ratings))
@@ -344,12 +345,9 @@ def sums(name: str) -> Iterable[Row]:
     rows = partial(rows_of, log.title, log.train, log.test)
     today = Fused(keys_of(name, "static")).fit(log.train)
     preferences = today.preferences_
-    yield from rows("`recommend`", lambda users: today.scores(log.train[users]))
+    yield from rows("`recommend`", by_system(today, log.train))
     for head, title in {COLLABORATIVE: "embeddings", NEIGHBOURS: "neighbours"}.items():
-        yield from rows(
-            f"{title} alone",
-            lambda users, head=head: preferences.head_scores(head, log.train[users]),
-        )
+        yield from rows(f"{title} alone", by_head(preferences, head, log.train))
     for encoder, (share, score) in with_texts(name, log.train, today).items():
         yield from rows(f"`recommend` + S, {encoder}, share {share:g}", score)
 
@@ -367,17 +365,9 @@ def l3ae(name: str) -> Iterable[Row]:
         if "rare" in title:
             continue
         other = Fused(keys_of(name, "static"))
-        other.learners = {
-            **learners,
-            NEIGHBOURS: lambda X, keys=keys, setting=setting: largest(
-                fit(X, keys, setting), N_WEIGHTS
-            ),
-        }
+        other.learners = {**learners, NEIGHBOURS: partial(largest_of_fit, keys, setting)}
         other.fit(log.train)
-        yield from rows(
-            f"`recommend`, {title} for neighbours",
-            lambda users, other=other: other.scores(log.train[users]),
-        )
+        yield from rows(f"`recommend`, {title} for neighbours", by_system(other, log.train))
 
 
 def once_each(learn: Callable[[csr_matrix], FittedHead]) -> Callable[[csr_matrix], FittedHead]:
@@ -417,6 +407,18 @@ def rows_of(
 ) -> Iterator[Row]:
     for metric, quality in judge(score, train, test).items():
         yield Row(task, system, metric, quality)
+
+
+def largest_of_fit(keys: np.ndarray | None, setting: Setting, X: csr_matrix) -> NeighbourWeights:
+    return largest(fit(X, keys, setting), N_WEIGHTS)
+
+
+def by_system(system: Fused, train: csr_matrix) -> Score:
+    return lambda users: system.scores(train[users])
+
+
+def by_head(preferences: Preferences, head: str, train: csr_matrix) -> Score:
+    return lambda users: preferences.head_scores(head, train[users])
 
 
 def by_weights(weights: np.ndarray, train: csr_matrix) -> Score:
