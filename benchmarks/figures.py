@@ -101,6 +101,7 @@ DEFAULTS = (
     Section("rating_confidences", "From a rating to a confidence"),
     Section("weights_and_scales", "What heavy use is worth, and the scale of ratings"),
     Section("cold_start", "Cold items"),
+    Section("texts_in_weights", "Texts inside the weights of items"),
     Section("search_defaults", "The weights of the search heads"),
     Section("small_catalogs", "Small catalogs"),
     Section("grades", "What grades of hits are computed by"),
