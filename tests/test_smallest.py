@@ -230,6 +230,15 @@ def test_the_words_are_of_the_hits_that_are_asked_for(videos):
     ]
 
 
+def test_chinese_words_are_the_pairs_that_the_catalog_has(tmp_path):
+    titles = ["茶碗", "青花碗", "绿茶", "手机壳", "红色手机", "雨伞"]
+    items = pd.DataFrame({"id": range(6), "title": titles})
+    with qkvsearch.build(tmp_path / "ws", items=items, encoder="corpus") as engine:
+        hits = engine.search("红手机的壳", k=2, explain="smallest")
+        assert [hit.id for hit in hits] == [3, 4]
+        assert [hit.smallest for hit in hits] == [{"words": ["手机"]}] * 2
+
+
 def test_a_query_of_no_words_has_none_to_leave_out(videos):
     (hit,) = videos.search("", k=1, explain="smallest")
     assert hit.smallest == {"words": []}

@@ -95,10 +95,12 @@ class SingleUnits:
         """Return what the characters add to the scores of all items; None where no item has any."""
         added: dict[str, tuple[np.ndarray, np.ndarray]] = {}
         for unit, counts_in in self._items.items():
+            if not len(counts_in):
+                continue
             items, weights = self.keys.postings(unit)
-            counts = np.isin(items, counts_in, assume_unique=True)
-            if counts.any():
-                added[unit] = items[counts], np.float32(WEIGHT) * weights[counts]
+            places = _places(counts_in, items)
+            if len(places):
+                added[unit] = items[places], np.float32(WEIGHT) * weights[places]
         if not added:
             return None
         scores = np.zeros(self.keys.n_items, np.float32)
@@ -133,6 +135,18 @@ class SingleUnits:
             covered[self._items[unit]] += 1
         n_units = sum(unit not in PARTICLES for unit in row.units)
         return n_units > 2 and bool(covered.max(initial=0) >= max(2, ENOUGH * n_units))
+
+
+def _places(values: np.ndarray, array: np.ndarray) -> np.ndarray:
+    """Return where those of some values are that an ascending array has.
+
+    >>> _places(np.array([1, 4, 9]), np.array([0, 4, 5])).tolist()
+    [1]
+    """
+    values = values.astype(array.dtype)  # others would be compared with a copy of the array
+    places = array.searchsorted(values)
+    places[places == len(array)] = 0
+    return places[array[places] == values] if len(array) else places[:0]
 
 
 def _is_pair(token: Token) -> bool:

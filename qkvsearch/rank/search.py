@@ -47,10 +47,6 @@ def search(build: LoadedBuild, question: SearchQuestion) -> Ranking:
         groups=groups,
     )
     ranking = with_where_note(ranking, question.where, where_mask)
-
-    def again(other: SearchQuestion) -> np.ndarray:
-        return search(build, other).positions
-
     ranking = with_fields(ranking, catalog, columns)
     ranking = texts.with_match(ranking, query)
     ranking = _with_notes(ranking, build, question, query, user_notes, fused)
@@ -59,7 +55,7 @@ def search(build: LoadedBuild, question: SearchQuestion) -> Ranking:
         query=question.query,
         corrections=[change.to_record() for change in query.understood.changes],
         reasoning=WordReasons(question.query),
-        smallest_of=SmallestWords(build.catalog.catalog_columns.has, question, again).of,
+        smallest_of=_smallest_words(build, question).of,
         source=build,
     )
     if facet_columns:
@@ -76,6 +72,20 @@ def search(build: LoadedBuild, question: SearchQuestion) -> Ranking:
     if question.explain == SMALLEST:
         ranking = ranking.with_smallest()
     return ranking
+
+
+def _smallest_words(build: LoadedBuild, question: SearchQuestion) -> SmallestWords:
+    """Return what finds the words without which a hit would not be there."""
+    models = build.models
+
+    def n_texts(pair: str) -> int:
+        tokens = models.analyzer.tokens(pair)
+        return min((models.lexical_keys.n_with(token.term) for token in tokens), default=0)
+
+    def again(other: SearchQuestion) -> np.ndarray:
+        return search(build, other).positions
+
+    return SmallestWords(build.catalog.catalog_columns.has, question, n_texts, again)
 
 
 def _unknown_user(build: LoadedBuild, question: SearchQuestion) -> list[str]:

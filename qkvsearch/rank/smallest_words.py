@@ -1,11 +1,15 @@
 """Without which words of a query a hit would not be there: the fewest, found by searching again.
 
 A hit is there if it is among the first k. A word is left out wherever it occurs; a phrase, and a
-word with an operator, is one word.
+word with an operator, is one word. Chinese has no blanks between words: there a word is a pair of
+characters that the catalog has, and else a character. Of pairs that overlap, the one in more texts
+is the word: 机制 of 注意力机制, and not 力机.
 """
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -16,6 +20,8 @@ import numpy as np
 from qkvsearch._utils.caching import cached_property
 from qkvsearch._utils.folding import fold
 from qkvsearch._utils.query_lock import pause
+from qkvsearch._utils.scripts import HAN
+from qkvsearch.heads.single_units import PARTICLES
 from qkvsearch.rank.query_language import spans
 from qkvsearch.rank.questions import SearchQuestion
 from qkvsearch.text.languages import stop_words
@@ -27,6 +33,8 @@ MAX_SET, MAX_WORDS = 10, 24
 MAX_SETS = 64
 # Around a word, and no part of it.
 PUNCTUATION = ".,;:!?()[]{}…。，；：！？（）、《》「」"
+# A run of Chinese characters, or of others.
+RUN = re.compile(f"(?:{HAN.pattern})+|(?:(?!{HAN.pattern}).)+")
 
 
 @dataclass(frozen=True)
@@ -36,6 +44,8 @@ class SmallestWords:
     # Whether there is a column of this name.
     is_field: Callable[[str], bool]
     question: SearchQuestion
+    # How many texts of the catalog have a pair of Chinese characters.
+    n_texts: Callable[[str], int]
     # From a question to the rows of its hits, best first.
     search: Callable[[SearchQuestion], np.ndarray]
 
@@ -55,17 +65,27 @@ class SmallestWords:
         found: list[tuple[int, int]] = []
         for start, end, clause in spans(query, self.is_field):
             if clause is None:
-                found += _words_between(query, start, end)
+                for word in _words_between(query, start, end):
+                    found += self._within(*word)
             elif not clause.excluded:
                 found.append((start, end))
         return found
+
+    def _within(self, start: int, end: int) -> Iterator[tuple[int, int]]:
+        """Yield where the words are in a piece of the query without blanks."""
+        query = self.question.query
+        for run in RUN.finditer(query, start, end):
+            if HAN.match(run[0]):
+                yield from _pairs_between(query, *run.span(), self.n_texts)
+            else:
+                yield run.span()
 
     @cached_property
     def _words(self) -> list[str]:
         """The words that may be left out, each once: all but stop words, if there are others."""
         query = self.question.query
         words = list(dict.fromkeys(query[start:end] for start, end in self._spans))
-        telling = [word for word in words if fold(word) not in stop_words()]
+        telling = [word for word in words if fold(word) not in stop_words() | PARTICLES]
         return (telling or words)[:MAX_WORDS]
 
     @cached_property
@@ -143,3 +163,28 @@ def _words_between(text: str, start: int, end: int) -> Iterator[tuple[int, int]]
             at = position + piece.index(bare)
             yield at, at + len(bare)
         position += len(piece)
+
+
+def _pairs_between(
+    text: str, start: int, end: int, n_texts: Callable[[str], int]
+) -> Iterator[tuple[int, int]]:
+    """Yield where the pairs of a run of characters are, and the characters between them.
+
+    >>> counts = Counter({"注意": 2, "力机": 1, "机制": 3})
+    >>> [*_pairs_between("注意力机制", 0, 5, counts.__getitem__)]
+    [(0, 2), (2, 3), (3, 5)]
+    """
+    counts: Counter[int] = Counter()
+    for position in range(start, end - 1):
+        pair = text[position : position + 2]
+        if PARTICLES.isdisjoint(pair):
+            counts[position] = n_texts(pair)
+    pairs: set[int] = set()
+    for position, n in counts.most_common():
+        if n and pairs.isdisjoint((position - 1, position + 1)):
+            pairs.add(position)
+    for position in range(start, end):
+        if position in pairs:
+            yield position, position + 2
+        elif position - 1 not in pairs:
+            yield position, position + 1

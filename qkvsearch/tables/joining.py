@@ -119,6 +119,8 @@ def _key_column(details: pd.DataFrame, id_column: str, ids: set[str], file: str)
     if usual:
         return usual[0]
     fitting = [name for name in names if shares[name] > MIN_SHARE]
+    if not fitting and same:
+        return same[0]  # it is said that none of its ids is that of an item
     if not fitting:
         raise DataError(
             f"{file}: no column of it has the ids of the items (column {id_column!r} there): "

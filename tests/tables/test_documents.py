@@ -227,6 +227,9 @@ TEXTS = [
     "Kilns\nClay, sand, ash\n陶器, 茶壶, 窑\nGlaze, salt, lead\n",
     "Le four brûle; il fume.\nLe potier dort; il rêve.\n",
     "[Music]\nIt cost 10 pounds.\n",
+    "1,000 kilns\nSome burn peat.\n",
+    "Clay,ash\nThen fire.\n",
+    "茶壶很好,我买了。\n碗,杯,盘。\n",
 ]
 
 

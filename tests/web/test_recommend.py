@@ -156,6 +156,8 @@ def test_what_would_have_to_be_gone_is_that_of_python(rated, movies):
     refused = rated.get("/api/v1/recommend", params={"user": "u021", "explain": "smalest"})
     assert refused.status_code == 422
     assert rated.get("/api/v1/similar", params={"items": "m001", "explain": "smallest"}).is_error
+    refused = rated.get("/api/v1/recommend", params={"user": "u021", "explain": "least"})
+    assert refused.json()["detail"] == "`explain`: true, false or smallest"
 
 
 def test_reasons_say_how_much_of_the_score_they_leave_to_others(rated, movies, assert_adds_up):

@@ -16,8 +16,11 @@ from qkvsearch.tables.files.json_rows import JSON
 from qkvsearch.tables.files.kinds import refuse_other_kinds
 from qkvsearch.tables.files.unpacking import unpacked
 
-# Between names of columns: in a sentence a blank is behind such a sign.
-BETWEEN_NAMES = re.compile(r"\t|[,;|](?=\S)")
+# Between names of columns: in a sentence a blank is behind such a sign, or digits around it.
+BETWEEN_NAMES = re.compile(r"\t|[,;|](?=\S)(?!(?<=\d.)\d)")
+
+# How sentences end, and headers do not.
+SENTENCE_ENDS = (".", "!", "?", "…", "。", "！", "？")
 
 
 def lone_text(source: str | Path, encoding: str | None = None) -> DocumentFiles | None:
@@ -48,19 +51,26 @@ def _is_table(path: Path, encoding: str | None) -> bool:
 
 
 def has_columns(sample: str) -> bool:
-    """Return whether the beginning of a text is that of a table: its header has a delimiter without
-    a blank behind it, or a usual name of a column. A text without letters is a table as well.
+    """Return whether the beginning of a text is that of a table: its header has a usual name of a
+    column, or a delimiter without a blank behind it that most lines below have as well, and it does
+    not end as a sentence. A text without letters is a table as well.
 
     >>> has_columns("id, year\\n7, 1999\\n"), has_columns("sku;price\\n7;1,50\\n")
     (True, True)
     >>> has_columns("The boat left, and\\nthen, at noon, it came back.\\n")
     False
+    >>> has_columns("We sold 1,000 boats.\\n"), has_columns("Buy milk,eggs\\nGo home\\n")
+    (False, False)
     """
     layout = find_layout(sample)
     if layout is None or not re.search(r"[^\W\d_]", sample):
         return True
     lines = sample.removeprefix("".join(layout.above)).splitlines()
-    header = next(line for line in lines if line.strip())
+    header, *below = [line for line in lines if line.strip()]
     names = re.split(f"[{re.escape(DELIMITERS)}]", header)
-    has_usual_name = any(folded(name) in COLUMN_NAMES for name in names)
-    return has_usual_name or (layout.width > 1 and BETWEEN_NAMES.search(header) is not None)
+    if any(folded(name) in COLUMN_NAMES for name in names):
+        return True
+    if header.rstrip().endswith(SENTENCE_ENDS) or not BETWEEN_NAMES.search(header):
+        return False
+    n_divided = sum(layout.delimiter in line for line in below)
+    return 2 * n_divided > len(below)

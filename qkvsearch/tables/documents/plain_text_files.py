@@ -18,8 +18,9 @@ def read_plain_text(text: str) -> Document:
 PLAIN_TEXT = DocumentFormat(
     name="plain text",
     suffixes=(".txt",),
-    notes="a file that is named itself is a table if its header has a delimiter without a blank "
-    "behind it or a usual name of a column, or if an option names a column or a delimiter; several "
-    "in a folder are tables if they begin with the same line and have a delimiter in it",
+    notes="a file that is named itself is a table if its header has a usual name of a column, or a "
+    "delimiter without a blank behind it that most lines below have as well, unless it ends as a "
+    "sentence; or if an option names a column or a delimiter; several in a folder are tables if "
+    "they begin with the same line and have a delimiter in it",
     read=read_plain_text,
 )

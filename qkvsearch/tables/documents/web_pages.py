@@ -1,8 +1,9 @@
 """HTML pages to a document: their main text, without what surrounds it on every page of a site.
 
 Scripts, styles, navigation, forms, page headers and footers, asides and cookie banners are no part
-of it. The <header> of an <article> or of <main> is, since it has the heading. What would leave
-nothing is kept, and so is a form around the whole page, as ASP.NET writes it.
+of it. The <header> of an <article> or of <main> is, since it has the heading. Where nothing else
+has text, all but scripts and navigation is kept, and so is a form around most of a page, as ASP.NET
+writes it.
 """
 
 from __future__ import annotations
@@ -24,16 +25,16 @@ from qkvsearch.tables.documents.document import (
 )
 from qkvsearch.tables.documents.front_matter import without_front_matter
 
-# What nobody reads.
+# What is no text of any page.
 UNREAD = (
-    "head, script, style, noscript, template, svg, canvas, iframe, object, select, button, "
-    "[hidden], [aria-hidden=true]"
+    "head, script, style, noscript, template, svg, canvas, iframe, object, nav, menu, select, "
+    "button, [hidden], [role=navigation], [role=menu], [role=menubar], [role=search], "
+    "[aria-hidden=true]"
 )
-# What is beside the main text.
+# What is beside the main text, if there is one.
 ASIDE = (
-    "nav, menu, aside, footer, dialog, [role=navigation], [role=menu], [role=menubar], "
-    "[role=search], [role=banner], [role=contentinfo], [role=complementary], [role=dialog], "
-    "[role=alertdialog]"
+    "aside, footer, dialog, [role=banner], [role=contentinfo], [role=complementary], "
+    "[role=dialog], [role=alertdialog]"
 )
 MAIN_TEXT = ("article", "main")
 # Words among the classes or the id of such an element, where it is a <div>.
@@ -71,7 +72,7 @@ def read_page(text: str) -> Document:
 def _main_text(root: Any) -> str:
     """Return the text of an element without what is beside the main text.
 
-    Where nothing else has text, it is all of it.
+    Where there is no main text, it is all of it.
     """
     everything = joined(_pieces(root))
     for node in [*root.css(ASIDE), *filter(_is_aside, root.css("header, [class], [id]"))]:

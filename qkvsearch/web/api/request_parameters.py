@@ -4,10 +4,19 @@ from math import isfinite
 from typing import Annotated, Any, Literal
 
 from fastapi import Path
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
-from qkvsearch.rank.questions import OPTIONS, Question, options_of
+from qkvsearch.rank.questions import OPTIONS, SMALLEST, Question, options_of
 from qkvsearch.tables.ids import id_text
 
 # Characters of a text, and of a condition; how far a listing goes.
@@ -80,8 +89,17 @@ def _refuse_number(value: Any) -> Any:
 Flag = Annotated[bool, BeforeValidator(_refuse_number)]
 
 
+def _read_level(value: Any, read: ValidatorFunctionWrapHandler) -> Any:
+    """Report one error for a value that is of neither kind."""
+    try:
+        return read(value)
+    except ValidationError:
+        message = "true, false or {word}"
+        raise PydanticCustomError("explain", message, {"word": SMALLEST}) from None
+
+
 # Whether to explain, or the one word for more of it.
-ExplainLevel = Literal["smallest"] | Flag
+ExplainLevel = Annotated[Literal["smallest"] | Flag, WrapValidator(_read_level)]
 
 
 class Parameters(BaseModel):
