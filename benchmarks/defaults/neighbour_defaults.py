@@ -123,7 +123,8 @@ def weights_between_items() -> Iterable[Row]:
         train, test = split(log, seed=17)
         factors = ImplicitALS(random_state=0).fit(train).factors_
         for compared in COMPARED:
-            heads = {COLLABORATIVE: factors, NEIGHBOURS: compared.weights(train)}
+            weights = compared.weights(train)
+            heads: dict[str, FittedHead] = {COLLABORATIVE: factors, NEIGHBOURS: weights}
             quality = partial(quality_at, heads, train, test)
             task, system = f"{title}, dev", str(compared)
             yield Row(task, system, "NDCG@20 alone", quality(0))
