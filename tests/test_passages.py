@@ -246,6 +246,22 @@ def test_a_transformer_reads_every_passage(tmp_path, tiny_bert, assert_adds_up):
     assert [(hit.id, hit.score, hit.passage) for hit in found] == before
 
 
+@pytest.mark.slow  # encodes by the static table
+def test_a_segment_without_passages_leaves_those_after_it_readable(tmp_path):
+    pytest.importorskip("wordllama")
+    notes = pd.DataFrame([{"id": f"n{n}", "title": f"Note {n}"} for n in range(16)])
+    base = pd.concat([EPISODES[:1], notes[1:]], ignore_index=True)
+    engine = qkv.build(tmp_path / "w", items=base, encoder="static")
+    engine.add(notes[:1])
+    engine.add(EPISODES[1:2])
+    assert engine.info()["segments"] == 3
+    query = "who sold the ferry of Tessaly"
+    before = [(hit.id, hit.score, hit.passage) for hit in engine.search(query, k=2)]
+    assert before[0][0] == "e1"
+    engine.compact()
+    assert [(hit.id, hit.score, hit.passage) for hit in engine.search(query, k=2)] == before
+
+
 def test_a_text_that_loses_its_html_loses_its_times(tmp_path):
     text = " ".join(f"<b>Word{i}</b> is said here." for i in range(400))
     cues = [[text.index(f"<b>Word{i}<"), 10 * i, 10 * i + 9] for i in range(400)]
