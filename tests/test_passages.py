@@ -138,6 +138,12 @@ def test_times_are_neither_searched_nor_listed_nor_a_facet(talks):
     assert "text_times" not in talks.info()["searched_columns"]
 
 
+def test_a_file_without_the_texts_is_told_how_to_name_them(talks):
+    done = talks.sync(ITEMS[["id", "title", "url"]])
+    assert not done.changed
+    assert any("`texts`" in note for note in done.notes)
+
+
 def test_a_snippet_is_of_the_passage(talks):
     hit = talks.search("who sold the ferry of Asker", snippet=True)[0]
     assert "In Asker the ferry" in hit.snippet
