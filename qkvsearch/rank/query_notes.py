@@ -12,9 +12,10 @@ import numpy as np
 from qkvsearch._utils.folding import fold
 from qkvsearch._utils.query_lock import pause
 from qkvsearch.errors import Count
+from qkvsearch.rank.conditions import Conditions
 from qkvsearch.rank.expansion import MAX_EXPANSION
 from qkvsearch.rank.query import MAX_SYNONYM_WORDS, Query, QueryReader
-from qkvsearch.rank.query_language import MAX_OPERATORS
+from qkvsearch.rank.query_language import MAX_OPERATORS, Clause
 from qkvsearch.tables.catalog_columns import StoredColumn
 from qkvsearch.tables.column_types import type_named
 from qkvsearch.text.analysis import HAS_UNSPACED
@@ -75,7 +76,7 @@ def _unsearched(unknown: Sequence[str], reader: QueryReader) -> dict[str, str]:
             if cells is None:
                 notes[word] = f"No searched text has “{word}”."
             # `in` is fast, and most columns do not have the word.
-            elif form in cells and whole_word.search(cells):
+            elif form in cells and whole_word.search(cells) and _is_found(word, column, reader):
                 operator = ""
                 if column.name.isidentifier():
                     operator = f"{column.name}:{word} asks for it, and "
@@ -85,6 +86,12 @@ def _unsearched(unknown: Sequence[str], reader: QueryReader) -> dict[str, str]:
                 )
                 break
     return notes
+
+
+def _is_found(word: str, column: StoredColumn, reader: QueryReader) -> bool:
+    """Return whether `column:word` finds an item: 94.1 is no piece of the code 94.1.5."""
+    clause = Clause(word, field=column.name)
+    return Conditions.of([clause], reader.models, reader.catalog).finds_any
 
 
 def _unknown_words(query: Query, reader: QueryReader) -> list[str]:
@@ -149,7 +156,7 @@ def _similar_columns(query: Query, reader: QueryReader) -> Iterator[str]:
             yield f"There is no column “{name}”. Did you mean {near[0]}:{word}?"
 
 
-def _has_number(reader: QueryReader, column: CatalogColumn, word: str) -> bool:
+def _has_number(reader: QueryReader, column: StoredColumn, word: str) -> bool:
     """Return whether no text has a number, but a cell of a column of numbers, or of dates as their
     year.
     """
