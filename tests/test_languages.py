@@ -131,3 +131,18 @@ def test_code_finds_what_is_written_so_first_and_bare_words_find_all(tmp_path, a
     found = engine.search("learn C++", k=3)
     for index, hit in enumerate(found):
         assert_adds_up([part.value for part in found.explain(index)], hit.score)
+
+
+def test_a_word_of_any_language_of_the_catalog_is_no_misspelling(tmp_path):
+    english = [
+        ("e1", "What do we want?", "Songs that people sing in the streets when they want peace"),
+        ("e2", "The rivers of Europe", "How they bend, and why some of them flood every spring"),
+        ("e3", "Bread at home", "All that you need is flour, water, salt and a warm oven"),
+    ]
+    engine = built(tmp_path / "both", english + GERMAN[:3])
+    assert sorted(engine.models.languages) == ["de", "en"]
+    assert not engine.search("wann").corrections
+    assert [change["read"] for change in engine.search("braed").corrections] == ["bread"]
+
+    engine = built(tmp_path / "english", english)
+    assert [change["read"] for change in engine.search("wann").corrections] == ["want"]

@@ -138,6 +138,12 @@ def test_times_are_neither_searched_nor_listed_nor_a_facet(talks):
     assert "text_times" not in talks.info()["searched_columns"]
 
 
+def test_a_file_without_the_texts_is_told_how_to_name_them(talks):
+    done = talks.sync(ITEMS[["id", "title", "url"]])
+    assert not done.changed
+    assert any("`texts`" in note for note in done.notes)
+
+
 def test_a_snippet_is_of_the_passage(talks):
     hit = talks.search("who sold the ferry of Asker", snippet=True)[0]
     assert "In Asker the ferry" in hit.snippet
@@ -244,6 +250,22 @@ def test_a_transformer_reads_every_passage(tmp_path, tiny_bert, assert_adds_up):
     engine.compact()
     found = engine.search("who sold the ferry of Carrow")
     assert [(hit.id, hit.score, hit.passage) for hit in found] == before
+
+
+@pytest.mark.slow  # encodes by the static table
+def test_a_segment_without_passages_leaves_those_after_it_readable(tmp_path):
+    pytest.importorskip("wordllama")
+    notes = pd.DataFrame([{"id": f"n{n}", "title": f"Note {n}"} for n in range(16)])
+    base = pd.concat([EPISODES[:1], notes[1:]], ignore_index=True)
+    engine = qkv.build(tmp_path / "w", items=base, encoder="static")
+    engine.add(notes[:1])
+    engine.add(EPISODES[1:2])
+    assert engine.info()["segments"] == 3
+    query = "who sold the ferry of Tessaly"
+    before = [(hit.id, hit.score, hit.passage) for hit in engine.search(query, k=2)]
+    assert before[0][0] == "e1"
+    engine.compact()
+    assert [(hit.id, hit.score, hit.passage) for hit in engine.search(query, k=2)] == before
 
 
 def test_a_text_that_loses_its_html_loses_its_times(tmp_path):

@@ -136,6 +136,18 @@ def test_a_number_that_another_column_has_may_be_meant_there(shop):
         assert not any("mean" in note for note in shop.search(f"lessons {number}").notes)
 
 
+def test_a_year_that_a_column_of_dates_has_may_be_meant_there(tmp_path):
+    dates = ["2003-05-01", "2004-06-01", "c. 1890"]
+    items = pd.DataFrame({"title": ["Lamp", "Chair", "Bowl"], "made": dates, "first shown": dates})
+    columns = qkv.Columns(text=["title"])
+    with qkv.build(tmp_path / "w", items=items, columns=columns, encoder="corpus") as engine:
+        for year in ("2004", "1885"):
+            assert engine.search(year).notes[-1] == f"Did you mean made:{year}?"
+            assert len(engine.search(f"made:{year}")) == 1
+        for text in ("1979", "20", "2005"):
+            assert not any("mean" in note for note in engine.search(f"lamp {text}").notes)
+
+
 def test_items_that_are_nothing_like_the_query_are_no_hits_but_anyway(shop, all_heads):
     assert ids(shop.search("guitar")) == ["5"]
     assert len(shop.search("guitar", anyway=True)) == 10

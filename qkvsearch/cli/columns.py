@@ -171,12 +171,14 @@ def _row(column: Record, max_example: int | None) -> list[str]:
     changes = sorted(
         column["changed"].items(), key=lambda change: (not _is_loss(change[0]), -change[1])
     )
+    # A table has one line for a text of several paragraphs.
+    example = " ".join(column["example"].split())
     return [
         column["name"],
         column["role"],
         f"{column['type']} ({column['unit']})" if column.get("unit") else column["type"],
         _percent(column["empty"]),
-        shorten(column["example"], max_example or len(column["example"])),
+        shorten(example, max_example or len(example)),
         ", ".join(f"{what} ({count:,})" for what, count in changes),
     ]
 

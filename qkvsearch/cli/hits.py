@@ -246,7 +246,8 @@ def _notes(row: dict[str, Any]) -> list[str]:
         words = [word for found in row.get("matches", {}).values() for word in found]
         shown = row.get("passages") or [row["passage"]]
         notes += [_passage_text(passage, words) for passage in shown]
-    if row.get("snippet"):
+    # The snippet of an item with passages is a part of the best one, which is there already.
+    elif row.get("snippet"):
         notes.append(row["snippet"])
     return notes + _matches_in_other_columns(row)
 

@@ -46,12 +46,14 @@ class PassageTokensComponent(IndexComponent[TokenKeys]):
             units.short_items if of_items.rows is None else of_items.rows[units.short_items]
         )
         pieces = list(self._pieces(models.snapshot))
-        n_lists = len(of_items.indptr) - 1
+        n_lists, n_tokens = len(of_items.indptr) - 1, of_items.indptr[-1]
         for (begins, _), numbers in zip(pieces, units.stored, strict=True):
-            starts.append(begins[1:] + starts[-1][-1])
+            # A segment of items without long texts has no passages.
+            starts.append(begins[1:] + n_tokens)
             own = np.flatnonzero(numbers >= 0)
             rows[numbers[own]] = n_lists + own
             n_lists += len(numbers)
+            n_tokens += begins[-1]
         return replace(
             of_items,
             indptr=np.concatenate(starts),

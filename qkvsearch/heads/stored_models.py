@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from copy import copy
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -12,7 +12,14 @@ from qkvsearch._utils.caching import cached_property
 from qkvsearch.errors import DamagedError, NotBuiltError, QkvError
 from qkvsearch.heads.answerability import Answerability
 from qkvsearch.heads.bm25 import TermKeys
-from qkvsearch.heads.component import COLUMN_WEIGHTS, LANGUAGE, MISFIT, IndexComponent, main_head
+from qkvsearch.heads.component import (
+    COLUMN_WEIGHTS,
+    LANGUAGE,
+    LANGUAGES,
+    MISFIT,
+    IndexComponent,
+    main_head,
+)
 from qkvsearch.heads.dense import DenseComponent
 from qkvsearch.heads.dense_keys import ItemKeys
 from qkvsearch.heads.late_interaction import TokenKeys
@@ -178,6 +185,12 @@ class StoredModels:
     def analyzer(self) -> Analyzer:
         """The analyzer that turns texts into terms."""
         return Analyzer(self.snapshot.facts[LANGUAGE])
+
+    @property
+    def languages(self) -> Sequence[str]:
+        """The ISO codes of the languages of the texts, that of most texts first."""
+        languages: Sequence[str] = self.snapshot.facts.get(LANGUAGES, ())
+        return languages
 
     @cached_property
     def answerability(self) -> Answerability:

@@ -434,10 +434,11 @@ def _require_search_columns(
         return
     lacking_names = listed_names([here.name_of(stored) for stored in lacking])
     searched_names = listed_names([here.name_of(stored) for stored in searched])
+    from_files = "name the files of the texts with `texts`, " if text_times.TEXT in lacking else ""
     message = (
-        f"{report.file}: no column {lacking_names}, and search reads {searched_names}; name those "
-        "columns in that order with `text_columns`, `join` a table that has them, or add them to "
-        f"the file (columns: {listed_names(names)})"
+        f"{report.file}: no column {lacking_names}, and search reads {searched_names}; {from_files}"
+        "name those columns in that order with `text_columns`, `join` a table that has them, or "
+        f"add them to the file (columns: {listed_names(names)})"
     )
     if "title" in lacking or not any(name in rows for name in searched):
         raise DataError(message)

@@ -60,6 +60,11 @@ class Conditions:
             notes.append("No item has all of this.")
         return cls(mask, notes)
 
+    @property
+    def finds_any(self) -> bool:
+        """Whether any item meets all conditions."""
+        return self.mask is None or bool(self.mask.any())
+
     def apply(self, mask: np.ndarray) -> np.ndarray:
         """Return which items of `mask`, bool (n_items,), meet all conditions."""
         return mask if self.mask is None else mask & self.mask

@@ -412,11 +412,11 @@ class _Corrector:
 
     def _respelled(self, token: Token, typed: str, is_known: bool) -> Change | None:
         """Return a misspelled word as the word, or the two words, that are most likely meant."""
-        word, language = token.text, self.models.analyzer.language
+        word, languages = token.text, self.models.languages
         if typed[0].isupper() and len(word) < MIN_NAME:
             return None
         # The dictionary takes long to load. Where it is not, it is asked last.
-        if is_dictionary_loaded() and is_in_dictionary(typed, language):
+        if is_dictionary_loaded() and is_in_dictionary(typed, languages):
             return None
         similar = near_words(word, self.models.words.by_letters.candidates(word))
         # Another form of a word of the catalog is no misspelling.
@@ -424,7 +424,7 @@ class _Corrector:
         two = None
         if not near and not is_known:
             two = split_in_two(word, lambda part: self._n_with(part) > 0)
-        if not (near or two) or is_in_dictionary(typed, language):
+        if not (near or two) or is_in_dictionary(typed, languages):
             return None
         if two:
             return Change(typed, " ".join(two), ERROR_PENALTY, "blank")

@@ -7,12 +7,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 
+import numpy as np
+
 from qkvsearch._utils.folding import fold
 from qkvsearch._utils.query_lock import pause
 from qkvsearch.errors import Count
+from qkvsearch.rank.conditions import Conditions
 from qkvsearch.rank.expansion import MAX_EXPANSION
 from qkvsearch.rank.query import MAX_SYNONYM_WORDS, Query, QueryReader
-from qkvsearch.rank.query_language import MAX_OPERATORS
+from qkvsearch.rank.query_language import MAX_OPERATORS, Clause
+from qkvsearch.tables.catalog_columns import StoredColumn
 from qkvsearch.tables.column_types import type_named
 from qkvsearch.text.analysis import HAS_UNSPACED
 
@@ -29,6 +33,7 @@ FIELD_TYPED = re.compile(r"(?<![^\s-])(\w+):(\w+)")
 MAX_WORDS = 6
 # The digits of the largest integer of 64 bits. Python refuses to read thousands of digits.
 MAX_DIGITS = 19
+LENGTH_OF_YEAR = 4
 
 
 def query_notes(query: Query, reader: QueryReader) -> list[str]:
@@ -71,7 +76,7 @@ def _unsearched(unknown: Sequence[str], reader: QueryReader) -> dict[str, str]:
             if cells is None:
                 notes[word] = f"No searched text has “{word}”."
             # `in` is fast, and most columns do not have the word.
-            elif form in cells and whole_word.search(cells):
+            elif form in cells and whole_word.search(cells) and _is_found(word, column, reader):
                 operator = ""
                 if column.name.isidentifier():
                     operator = f"{column.name}:{word} asks for it, and "
@@ -81,6 +86,12 @@ def _unsearched(unknown: Sequence[str], reader: QueryReader) -> dict[str, str]:
                 )
                 break
     return notes
+
+
+def _is_found(word: str, column: StoredColumn, reader: QueryReader) -> bool:
+    """Return whether `column:word` finds an item: 94.1 is no piece of the code 94.1.5."""
+    clause = Clause(word, field=column.name)
+    return Conditions.of([clause], reader.models, reader.catalog).finds_any
 
 
 def _unknown_words(query: Query, reader: QueryReader) -> list[str]:
@@ -119,7 +130,8 @@ def _suggestions(query: Query, reader: QueryReader, missing: Sequence[str]) -> I
         if not word.isdecimal():
             continue
         for column in reader.catalog.catalog_columns:
-            if column.type == "number" and _has_cell(reader, column.stored, word):
+            # Only a name without spaces can be typed before a colon.
+            if len(column.name.split()) == 1 and _has_number(reader, column, word):
                 yield f"Did you mean {column.name}:{word}?"
 
 
@@ -144,14 +156,25 @@ def _similar_columns(query: Query, reader: QueryReader) -> Iterator[str]:
             yield f"There is no column “{name}”. Did you mean {near[0]}:{word}?"
 
 
-def _has_cell(reader: QueryReader, column: str, word: str) -> bool:
+def _has_number(reader: QueryReader, column: StoredColumn, word: str) -> bool:
+    """Return whether no text has a number, but a cell of a column of numbers, or of dates as their
+    year.
+    """
     if reader.models.lexical_keys.has(word) or len(word) > MAX_DIGITS:
         return False
-    cells = reader.catalog.values.cells(column)
-    if int(word) not in cells.distinct:
-        return False
-    # The distinct cells include those of items that are removed or replaced.
-    return bool((cells.codes == cells.distinct.index(int(word))).any())
+    if column.type == "number":
+        cells = reader.catalog.values.cells(column.stored)
+        if int(word) not in cells.distinct:
+            return False
+        # The distinct cells include those of items that are removed or replaced.
+        return bool((cells.codes == cells.distinct.index(int(word))).any())
+    if column.type == "date" and len(word) == LENGTH_OF_YEAR:
+        cells = reader.catalog.values.cells(column.stored)
+        is_in_year = type_named(column.type).test(word, is_prefix=False)
+        assert is_in_year is not None
+        of_items = [cells.distinct[code] for code in np.unique(cells.codes).tolist()]
+        return any(is_in_year(cell) for cell in of_items if cell is not None)
+    return False
 
 
 def _ignored(query: Query, reader: QueryReader) -> Iterator[str]:

@@ -13,7 +13,7 @@ import numpy as np
 
 from qkvsearch._utils.folding import fold
 from qkvsearch.text.analysis import Analyzer
-from qkvsearch.text.languages import CODES, ENGLISH
+from qkvsearch.text.languages import CODES, ENGLISH, iso_code
 
 # The lengths from which a word may have one error, and two.
 MIN_LENGTH_ONE_ERROR, MIN_LENGTH_TWO_ERRORS = 4, 8
@@ -138,13 +138,14 @@ def split_in_two(
     return None
 
 
-def is_in_dictionary(word: str, language: str = ENGLISH) -> bool:
-    """Return whether a dictionary of English or of a language, by Snowball's name, has the word.
+def is_in_dictionary(word: str, languages: Sequence[str] = ()) -> bool:
+    """Return whether a dictionary of English or of a language, by ISO 639-1 codes, has the word.
 
     Such a word is no misspelling, even if the catalog does not have it.
     """
     spellings = {fold(word), word.casefold()}
-    return any(s in words for words in _dictionaries(language) for s in spellings)
+    dictionaries = _dictionaries(tuple(languages))
+    return any(s in words for words in dictionaries for s in spellings)
 
 
 def is_dictionary_loaded() -> bool:
@@ -185,9 +186,9 @@ def word_rarity(language: str) -> Mapping[str, float]:
 
 
 @lru_cache(maxsize=4)
-def _dictionaries(language: str) -> list[Mapping[str, int]]:
-    """Return the available dictionaries of the language and of English."""
-    codes = [code for code, name in CODES.items() if name in (language, ENGLISH)]
+def _dictionaries(languages: tuple[str, ...]) -> list[Mapping[str, int]]:
+    """Return the available dictionaries of the languages and of English."""
+    codes = dict.fromkeys([*languages, iso_code(ENGLISH)])
     return [words for words in map(_dictionary, codes) if words is not None]
 
 

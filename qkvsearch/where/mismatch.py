@@ -131,7 +131,7 @@ def _advice(left: Value, right: Value) -> str:
     if "date" in types:
         year = next((value.literal for value in (left, right) if value.type == "number"), None)
         if year is not None and 1000 <= year <= 9999 and year == int(year):
-            return f"write the date in quotes, '{int(year):04d}-01-01'"
+            return f"write the date in quotes, '{int(year):04d}'"
         return WRITE_DATES
     if "yes/no" in types:
         name = (left if left.type == "yes/no" else right).sql

@@ -95,6 +95,12 @@ def test_more_columns_than_fit_are_summed_up_unless_verbose(monkeypatch):
     assert len(columns_text(columns, [], verbose=True).splitlines()) == len(columns) + 1
 
 
+def test_an_example_of_several_paragraphs_is_on_one_line():
+    text = columns_text([record("text") | {"example": "A tent\n\n  for rain"}], [])
+    assert len(text.splitlines()) == 2
+    assert "A tent for rain" in text
+
+
 @pytest.mark.parametrize(
     ("share", "said"), [(0, "0%"), (0.0004, "<1%"), (0.5, "50%"), (0.9999, ">99%"), (1, "100%")]
 )

@@ -190,6 +190,13 @@ def test_a_snippet_stands_below_its_hit():
     assert ranking_table(found.to_records(), found).endswith("v7\n    in the deep sea\n")
 
 
+def test_a_passage_is_not_shown_again_as_a_snippet():
+    passage = {"text": "Far down in the deep sea", "start": 61, "end": 69}
+    found = ranking(Hit(1, "v7", "Deep", 0.5, 1.0, passage=passage, snippet="…in the deep sea"))
+    shown = ranking_table(found.to_records(), found)
+    assert shown.endswith("\n    1:01–1:09 Far down in the deep sea\n")
+
+
 def test_no_hits_are_no_table():
     assert ranking_table([], ranking()) == ""
 

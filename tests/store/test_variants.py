@@ -100,10 +100,12 @@ def test_a_word_that_only_a_column_has_that_is_not_searched_is_noted(tmp_path):
             "color": ["red", "red"],
             "mail": ["a@acme.example", "b@zedzed.example"],
             "sku": ["AC-100/1", "AC-100/2"],
+            "accession": ["94.1.1", "94.1.2"],
         }
     )
     with qkv.build(tmp_path / "ws", items=items, encoder="corpus") as engine:
         for query, note in (
+            ("tent 94.1", "No text has “94.1”."),  # a piece of a code
             ("tent acme", "column mail, which is not searched, has: mail:acme asks for it, and a"),
             ("acme", "column mail, which is not searched, has: mail:acme asks for it"),
             ("tent zed", "No text has “zed”."),

@@ -42,9 +42,11 @@ def test_two_words_without_their_blank():
 def test_words_of_the_language_are_no_misspellings():
     assert is_in_dictionary("jogging")
     assert not is_in_dictionary("jakcet")
-    assert is_in_dictionary("Fahrrad", "german")
+    assert is_in_dictionary("Fahrrad", ["de"])
+    assert is_in_dictionary("jogging", ["fr", "de"])
+    assert is_in_dictionary("Fahrrad", ["fr", "zh", "de"])
     assert not is_in_dictionary("Fahrrad")
-    assert not is_in_dictionary("zzqx", "klingon")
+    assert not is_in_dictionary("zzqx", ["tlh"])
 
 
 def test_common_words_of_a_language_weigh_less_and_unknown_languages_have_none():
