@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -121,10 +122,15 @@ def read_dataset(
 
 
 def _release_unused_memory() -> None:
-    """Give back what Arrow keeps of freed memory, which nothing but Arrow would use again."""
+    """Give back to the system what Arrow and C's library keep of the freed memory of files."""
     arrow = sys.modules.get("pyarrow")  # pandas imports it where it is installed
     if arrow is not None:
         arrow.default_memory_pool().release_unused()
+    if sys.platform == "linux":
+        # Other libraries than glibc's have no such function.
+        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+        if trim is not None:
+            trim(0)
 
 
 def dataset_of(
