@@ -13,6 +13,7 @@ import numpy as np
 
 from qkvsearch._utils.callbacks import Progress, silent
 from qkvsearch._utils.files import real_path
+from qkvsearch._utils.freed_memory import release_freed_memory
 from qkvsearch._utils.version import __version__
 from qkvsearch.errors import Count, QkvError, quantity
 from qkvsearch.heads.answerability import FACT as ANSWERABILITY
@@ -263,6 +264,8 @@ def _add_text(
     names = [name for name in prior if name in LEARNED]
     progress("reading texts", 0, len(names) + 1)
     lexical = store_words(contents, catalog, fields, passages)
+    # Looking for codes copies all texts.
+    release_freed_memory()
     encoders: dict[str, TextEncoder] = {}
     epochs: dict[str, int | None] = {}
     for name in dense_heads(prior):

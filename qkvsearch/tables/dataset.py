@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
@@ -116,21 +114,7 @@ def read_dataset(
         raise DataError("nothing to build from: give a source, `items` or `interactions`")
     log = None if interactions is None else load(interactions, "interactions", columns)
     catalog, details = load_items(items, columns, join)
-    dataset = dataset_of(catalog, log, columns, details)
-    _release_unused_memory()
-    return dataset
-
-
-def _release_unused_memory() -> None:
-    """Give back to the system what Arrow and C's library keep of the freed memory of files."""
-    arrow = sys.modules.get("pyarrow")  # pandas imports it where it is installed
-    if arrow is not None:
-        arrow.default_memory_pool().release_unused()
-    if sys.platform == "linux":
-        # Other libraries than glibc's have no such function.
-        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-        if trim is not None:
-            trim(0)
+    return dataset_of(catalog, log, columns, details)
 
 
 def dataset_of(
