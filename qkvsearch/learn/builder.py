@@ -45,7 +45,7 @@ from qkvsearch.tables.sources import read_source
 from qkvsearch.tables.synonyms import FACT as SYNONYMS
 from qkvsearch.tables.synonyms import Synonyms
 from qkvsearch.text.analysis import Analyzer
-from qkvsearch.text.analyzed import AnalyzedTexts
+from qkvsearch.text.analyzed import AnalyzedTexts, JoinedTexts
 from qkvsearch.text.encoders import (
     AUTO,
     LEARNED,
@@ -84,7 +84,7 @@ def build_workspace(
     """
     fields: Sequence[Sequence[str]] = dataset.catalog.fields()
     # A missing model or language fails here, before any work.
-    texts = dataset.catalog.texts()
+    texts = JoinedTexts(fields)
     spoken = chosen_language(language, texts)
     is_named = language != AUTO and spoken.name != NONE
     languages = [iso_code(spoken.name)] if is_named else languages_in(texts, spoken.name)
