@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 import qkvsearch as qkv
+from qkvsearch.heads.passages import Passages
 
 PLACES = "Carrow Tessaly Brenholm Ostrava Lindmoor Velden Asker Pontarel".split()
 DULL = [
@@ -288,3 +289,20 @@ def test_a_text_that_loses_its_html_loses_its_times(tmp_path):
         hit = engine.search("term350")[0]
         assert "Term350" in hit.passage["text"]
         assert "start" not in hit.passage
+
+
+def test_a_passage_has_the_short_texts_of_its_item_and_no_other_long_one():
+    long_text, other = "They burned peat. " * 200, "She carved oars. " * 200
+    fields = [["Kilns", "Mills"], [long_text, "wind"], [other, long_text]]
+    split = Passages.of(fields)
+    columns = split.fields(fields)
+    units = list(zip(*columns, strict=True))
+    assert [len(column) for column in columns] == [len(split)] * 3
+    for (title, first, second), item, (own, start, end) in zip(
+        units, split.items, split.spans.tolist(), strict=True
+    ):
+        assert title == fields[0][item]
+        expected = [["", ""], ["wind", ""]][item]
+        expected[own - 1] = fields[own][item][start:end]
+        assert [first, second] == expected
+    assert columns[1][-2:] == ["wind", "wind"]

@@ -13,6 +13,7 @@ import numpy as np
 
 from qkvsearch._utils.callbacks import Progress, silent
 from qkvsearch._utils.files import real_path
+from qkvsearch._utils.freed_memory import release_freed_memory
 from qkvsearch._utils.version import __version__
 from qkvsearch.errors import Count, QkvError, quantity
 from qkvsearch.heads.answerability import FACT as ANSWERABILITY
@@ -44,7 +45,7 @@ from qkvsearch.tables.sources import read_source
 from qkvsearch.tables.synonyms import FACT as SYNONYMS
 from qkvsearch.tables.synonyms import Synonyms
 from qkvsearch.text.analysis import Analyzer
-from qkvsearch.text.analyzed import AnalyzedTexts
+from qkvsearch.text.analyzed import AnalyzedTexts, JoinedTexts
 from qkvsearch.text.encoders import (
     AUTO,
     LEARNED,
@@ -83,7 +84,7 @@ def build_workspace(
     """
     fields: Sequence[Sequence[str]] = dataset.catalog.fields()
     # A missing model or language fails here, before any work.
-    texts = dataset.catalog.texts()
+    texts = JoinedTexts(fields)
     spoken = chosen_language(language, texts)
     is_named = language != AUTO and spoken.name != NONE
     languages = [iso_code(spoken.name)] if is_named else languages_in(texts, spoken.name)
@@ -263,6 +264,8 @@ def _add_text(
     names = [name for name in prior if name in LEARNED]
     progress("reading texts", 0, len(names) + 1)
     lexical = store_words(contents, catalog, fields, passages)
+    # Looking for codes copies all texts.
+    release_freed_memory()
     encoders: dict[str, TextEncoder] = {}
     epochs: dict[str, int | None] = {}
     for name in dense_heads(prior):

@@ -122,6 +122,8 @@ def store_head(
     if passages is None:
         return keys
     short = np.setdiff1d(np.arange(len(keys)), passages.split.items)
+    if not len(short):  # a copy is large
+        return of_passages.columns[0]
     return np.concatenate([keys[short], of_passages.columns[0]])
 
 

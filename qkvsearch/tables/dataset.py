@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
@@ -115,16 +114,7 @@ def read_dataset(
         raise DataError("nothing to build from: give a source, `items` or `interactions`")
     log = None if interactions is None else load(interactions, "interactions", columns)
     catalog, details = load_items(items, columns, join)
-    dataset = dataset_of(catalog, log, columns, details)
-    _release_unused_memory()
-    return dataset
-
-
-def _release_unused_memory() -> None:
-    """Give back what Arrow keeps of freed memory, which nothing but Arrow would use again."""
-    arrow = sys.modules.get("pyarrow")  # pandas imports it where it is installed
-    if arrow is not None:
-        arrow.default_memory_pool().release_unused()
+    return dataset_of(catalog, log, columns, details)
 
 
 def dataset_of(

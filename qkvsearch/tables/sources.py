@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from qkvsearch._utils.freed_memory import release_freed_memory
 from qkvsearch._utils.limits import ROWS
 from qkvsearch.errors import DataError, listed_names
 from qkvsearch.tables.catalog import catalog_from_frame
@@ -55,6 +56,18 @@ def read_source(
     users, else a catalog; or read `items` and `interactions`. join: tables that add columns to the
     items, by id. Raises `DataError`.
     """
+    dataset = _read(source, items, interactions, columns, join)
+    release_freed_memory()
+    return dataset
+
+
+def _read(
+    source: Source | None,
+    items: Source | None,
+    interactions: Source | None,
+    columns: Columns | None,
+    join: Source | None,
+) -> Dataset:
     is_sample = isinstance(source, str) and source.startswith(SAMPLE)
     if is_sample or (isinstance(source, str | Path) and _is_data_set(source)):
         others = (items, interactions, join)

@@ -42,9 +42,18 @@ WORDS_OF_CHINESE, WORDS_OF_THAI = 0.6, 0.2
 
 _CHINESE = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
 _THAI = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]")
-# An end of a sentence, or an empty line.
+# An end of a sentence, or an empty line. Each begins with one of a set of signs, which are found
+# faster than any of several expressions.
 _ENDS = re.compile(
-    r"\n[^\S\n]*\n\s*|[.!?…]+[\"'”’»)\]]*\s+|[。！？]+[”’」』）]*\s*|\n(?=\S[^\n:：]{0,40}[:：]\s)|\n(?=#)"
+    r"""
+    [\n.!?…。！？](?:
+        (?<=\n)[^\S\n]*\n\s*
+      | (?<=[.!?…])[.!?…]*["'”’»)\]]*\s+
+      | (?<=[。！？])[。！？]*[”’」』）]*\s*
+      | (?<=\n)(?=\S[^\n:：]{0,40}[:：]\s|\#)
+    )
+    """,
+    re.VERBOSE,
 )
 _SPEAKER = re.compile(r"[^\W\d_][^\n:：.!?。]{0,40}[:：]\s")
 _EMPTY_LINE = re.compile(r"\n[^\S\n]*\n")

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -26,8 +25,8 @@ SPACED_WORDS = re.compile(r"[ \n]+[^ \n]*").findall
 TYPED, WRITTEN = " a  b\n c", "▁▁a▁▁b\n▁c"
 
 
-class RecurringWords(dict[str, "tuple[int, ...]"]):
-    """The subwords of words, by their ids.
+class RecurringWords(dict[str, bytes]):
+    """The subwords of words, by their ids: int32 as bytes, which are the fastest to join.
 
     tokenizer: what cuts a word, a `TokenizerFile` or its `tokenizers.Tokenizer`, which `cuts_words`
     and is `plain`.
@@ -49,9 +48,9 @@ class RecurringWords(dict[str, "tuple[int, ...]"]):
         words = self._words(text)
         return None if words is None else np.unique(self._subwords(set(words)))
 
-    def __missing__(self, word: str) -> tuple[int, ...]:
+    def __missing__(self, word: str) -> bytes:
         spaced = word if word[:1] in (" ", "\n") else f" {word}"
-        ids = tuple(self._cut(f"\n{spaced}")[self._n_before :])
+        ids = np.array(self._cut(f"\n{spaced}")[self._n_before :], np.int32).tobytes()
         # Longer ones, such as sentences in scripts without spaces, hardly recur.
         if len(word) <= LONGEST_KEPT:
             self[word] = ids
@@ -70,7 +69,7 @@ class RecurringWords(dict[str, "tuple[int, ...]"]):
         return SPACED_WORDS(f" {text}")
 
     def _subwords(self, words: Iterable[str]) -> np.ndarray:
-        return np.fromiter(chain.from_iterable(map(self.__getitem__, words)), np.int32)
+        return np.frombuffer(b"".join(map(self.__getitem__, words)), np.int32)
 
     def _cut(self, text: str) -> Sequence[int]:
         [encoding] = self._tokenizer.encode_batch_fast([text], add_special_tokens=False)

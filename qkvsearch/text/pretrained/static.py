@@ -55,9 +55,11 @@ class CutTexts:
         from scipy.sparse import csr_matrix
 
         ones = np.ones(len(self.ids), np.float32)
-        counts = csr_matrix((ones, self.ids.copy(), self.indptr), shape=(len(self), n_tokens))
-        counts.sum_duplicates()  # in place
-        return counts
+        tokens = csr_matrix((ones, self.ids, self.indptr), shape=(len(self), n_tokens))
+        # Going through the tokens one after the other takes less time than sorting each text's.
+        by_token = tokens.tocsc()
+        by_token.sum_duplicates()
+        return by_token.tocsr()
 
 
 @dataclass(frozen=True, eq=False)
