@@ -72,7 +72,9 @@ def tune(context: click.Context, reset: bool, output: Output, **options: Any) ->
         return
     result = engine.tune(**options, callback=lambda trials: run.message(_line(trials[-1])))
     run.notes(result.notes)
-    output.write_one(result.to_dict(), result.to_records(), lambda: _tuning_table(result))
+    output.write_one(
+        result.to_dict(), result.to_records(), lambda: _tuning_table(result, run.hint(BACK))
+    )
 
 
 def _refuse_own_options(context: click.Context) -> None:
@@ -106,17 +108,17 @@ def _settings_text(values: dict[str, Any]) -> str:
     return ", ".join(f"{name} {value:g}" for name, value in values.items())
 
 
-def _tuning_table(result: Tuning) -> str:
+def _tuning_table(result: Tuning, back: str = BACK) -> str:
     """Return the figures of the default settings, those in use and the best, and a conclusion."""
     columns = [(result.metric, "left"), ("validation", "right"), ("test", "right")]
     rows = [
         [row["system"].replace("_", " "), f"{row['validation']:.4f}", f"{row['test']:.4f}"]
         for row in result.to_records()
     ]
-    return f"{to_table(columns, rows)}{_conclusion(result)}\n"
+    return f"{to_table(columns, rows)}{_conclusion(result, back)}\n"
 
 
-def _conclusion(result: Tuning) -> str:
+def _conclusion(result: Tuning, back: str) -> str:
     compared = "those in use" if result.in_use else "the default ones"
     if result.settings == result.in_use:
         return filled(f"No settings were better than {compared}: nothing is changed.")
@@ -130,7 +132,7 @@ def _conclusion(result: Tuning) -> str:
         sentences = [difference, f"{interval}.", "Now in use: the default settings"]
     else:
         in_use = f"Now in use: {_settings_text(result.settings)}"
-        sentences = [difference, f"{interval}.", in_use, settings().hint(BACK)]
+        sentences = [difference, f"{interval}.", in_use, back]
     return "\n".join(map(filled, sentences))
 
 
@@ -175,7 +177,9 @@ def search(queries: Path | None, qrels: Path | None, output: Output, **options: 
     with run.progress() as progress:
         result = engine.tune_search(queries=queries, qrels=qrels, **options, progress=progress)
     run.notes(result.notes)
-    output.write_one(result.to_dict(), result.to_records(), lambda: _search_table(result))
+    output.write_one(
+        result.to_dict(), result.to_records(), lambda: _search_table(result, run.hint(BACK))
+    )
 
 
 def search_settings_text(values: Mapping[str, Any]) -> str:
@@ -191,7 +195,7 @@ def search_settings_text(values: Mapping[str, Any]) -> str:
     return "; ".join(texts)
 
 
-def _search_table(result: SearchTuning) -> str:
+def _search_table(result: SearchTuning, back: str = BACK) -> str:
     """Return the figures of both settings on the held-out half by kind, and a conclusion."""
     if not result.kinds:
         return f"{filled('Nothing was tried, and nothing is changed.')}\n"
@@ -214,10 +218,10 @@ def _search_table(result: SearchTuning) -> str:
                 f"{row['difference']:+.4f} ± {(high - low) / 2:.4f}",
             ]
         )
-    return f"{to_table(columns, rows)}{_search_conclusion(result)}\n"
+    return f"{to_table(columns, rows)}{_search_conclusion(result, back)}\n"
 
 
-def _search_conclusion(result: SearchTuning) -> str:
+def _search_conclusion(result: SearchTuning, back: str) -> str:
     compared = "those in use" if result.in_use else "the default ones"
     if result.settings == result.in_use:
         return filled(f"No settings are known to be better than {compared}: nothing is changed.")
@@ -243,5 +247,5 @@ def _search_conclusion(result: SearchTuning) -> str:
         )
     sentences = [f"{difference}.", f"Now in use: {found}"]
     if result.settings:
-        sentences.append(settings().hint(BACK))
+        sentences.append(back)
     return "\n".join(map(filled, sentences))

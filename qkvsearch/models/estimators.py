@@ -133,7 +133,7 @@ class ItemNeighbours(NeighbourRegression, BaseEstimator):
 
     >>> from scipy.sparse import csr_matrix
     >>> watched = csr_matrix([[1, 1, 0], [1, 1, 0], [0, 0, 1]])
-    >>> model = ItemNeighbours(reg=2, dropout=0).fit(watched)
+    >>> model = ItemNeighbours(reg=2, dropout=0, user_exponent=0).fit(watched)
     >>> model.scores([0]).tolist()
     [0.0, 0.5, 0.0]
     """

@@ -90,6 +90,10 @@ _WORDS_OF_DATES |= {
     "不详",
     "未知",
 }
+# Names of months and days in short, as in "Sun, 01 Jan 1995 08:00 GMT".
+_WORDS_OF_DATES |= {month[:3] for month in WORDS["months"]} | {"sept", "utc", "gmt"}
+for _day in ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"):
+    _WORDS_OF_DATES |= {_day, _day[:3]}
 # Those in scripts without spaces, which are not divided from others.
 _UNSPACED_WORDS = re.compile(
     "|".join(sorted(filter(re.compile("[\u3040-\ud7af]").match, _WORDS_OF_DATES), key=len)[::-1])
@@ -105,6 +109,8 @@ def has_names(text: str) -> bool:
     (True, False, True)
     >>> has_names("19th century"), has_names("18世纪初"), has_names("1890-tallet")
     (False, False, False)
+    >>> has_names("01-Jan-1995"), has_names("Sun, 01 Jan 1995 08:00 GMT")
+    (False, False)
     """
     others = _UNSPACED_WORDS.sub(" ", text.casefold())
     return any(
