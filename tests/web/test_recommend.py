@@ -118,6 +118,14 @@ def test_users_and_questions_do_not_mix(rated, body, named):
     assert named in answer.json()["detail"]
 
 
+@pytest.mark.parametrize("name", ["k", "offset", "temperature", "because"])
+def test_true_and_false_are_no_numbers_of_a_body(rated, name):
+    answer = rated.post("/api/v1/recommend", json={"users": ["u001"], name: True})
+    assert answer.status_code == 422
+    assert f"`{name}`" in answer.json()["detail"]
+    assert "not true or false" in answer.json()["detail"]
+
+
 def test_a_body_may_have_ids_that_are_numbers(asking, shop_path, shop):
     (item, *_), user = shop.items.ids, shop.users.ids[0]
     asked = {"user": user, "without": [shop.history(user)[0]["id"]], "k": 1}

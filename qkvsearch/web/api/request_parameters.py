@@ -10,8 +10,10 @@ from pydantic import (
     ConfigDict,
     Field,
     ValidationError,
+    ValidationInfo,
     ValidatorFunctionWrapHandler,
     WrapValidator,
+    field_validator,
     model_validator,
 )
 from pydantic_core import PydanticCustomError
@@ -102,6 +104,10 @@ def _read_level(value: Any, read: ValidatorFunctionWrapHandler) -> Any:
 ExplainLevel = Annotated[Literal["smallest"] | Flag, WrapValidator(_read_level)]
 
 
+# The types of parameters that are numbers.
+NUMBERS = (int, float, int | None, float | None)
+
+
 class Parameters(BaseModel):
     """Parameters by their names in the engine. Those with `exclude=True` are the API's own."""
 
@@ -115,6 +121,15 @@ class Parameters(BaseModel):
             unknown = next(name for name in data if name not in cls.model_fields)
             raise PydanticCustomError("unknown", "unknown parameter {name}", {"name": unknown})
         return data
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _refuse_yes_or_no(cls, value: Any, info: ValidationInfo) -> Any:
+        """Refuse true and false in a body for 1 and 0."""
+        field = cls.model_fields[str(info.field_name)]
+        if isinstance(value, bool) and field.annotation in NUMBERS:
+            raise PydanticCustomError("number_type", "a number, not true or false")
+        return value
 
     def options(self) -> dict[str, Any]:
         """Return the arguments for the engine."""
