@@ -37,7 +37,7 @@ import pandas as pd
 from scipy.sparse import csr_matrix
 from sklearn.metrics import roc_auc_score
 
-from benchmarks.support.public_data import data_folder, read_positives, split
+from benchmarks.support.public_data import data_folder, read_films, read_positives, split
 from benchmarks.support.quality import Score, mean_ndcg, rankings
 from benchmarks.support.results import Row
 from benchmarks.support.script import main
@@ -113,13 +113,7 @@ def steam() -> Log:
 
 def movielens_1m() -> Log:
     """Positives by the split that is stored with them."""
-    films = pd.read_csv(
-        data_folder() / "ml-1m/movies.dat",
-        sep="::",
-        engine="python",
-        encoding="latin-1",
-        names=["item", "title", "genres"],
-    )
+    films = read_films()
     folder = data_folder() / "ml-1m-implicit"
     shape = (6040, len(films))
     train, test = (read_positives(folder / f"{part}.txt", shape) for part in ("train", "test"))

@@ -27,7 +27,7 @@ from statistics import fmean
 import numpy as np
 import pandas as pd
 
-from benchmarks.support.public_data import data_folder
+from benchmarks.support.public_data import data_folder, read_films
 from benchmarks.support.quality import mean_ndcg, rankings
 from benchmarks.support.recommenders import als
 from benchmarks.support.results import Row
@@ -51,13 +51,7 @@ def play() -> Interactions:
 
 def genres() -> Interactions:
     """How many films of each combination of genres someone rated."""
-    films = pd.read_csv(
-        data_folder() / "ml-1m/movies.dat",
-        sep="::",
-        engine="python",
-        encoding="latin-1",
-        names=["item", "title", "genres"],
-    )
+    films = read_films()
     rated = pd.read_csv(data_folder() / "ml-1m/ratings.csv").merge(films, on="item")
     return _log(rated.assign(n=1)[["user", "genres", "n"]])
 

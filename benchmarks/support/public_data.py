@@ -37,6 +37,17 @@ def read_ratings(name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return users, items, table.iloc[:, 2].to_numpy(np.float32)
 
 
+def read_films() -> pd.DataFrame:
+    """The films of MovieLens-1M: `item`, `title` and `genres`."""
+    return pd.read_csv(
+        data_folder() / "ml-1m" / "movies.dat",
+        sep="::",
+        engine="python",
+        encoding="latin-1",
+        names=["item", "title", "genres"],
+    )
+
+
 def read_purchases() -> csr_matrix:
     """Who bought which game on Steam, as a matrix of ones."""
     table = pd.read_csv(data_folder() / "steam" / "game_purchase.dat", sep="\t")

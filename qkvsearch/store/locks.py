@@ -128,7 +128,7 @@ def _require_in_place(file: IO[Any], path: Path) -> None:
     except OSError:
         is_in_place = False
     if not is_in_place:
-        raise WorkspaceError(f"{path}: whoever was writing here has removed it; try again")
+        raise WorkspaceError(f"{path}: the program that was writing here has removed it; try again")
 
 
 def _wait_for(
