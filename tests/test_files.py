@@ -148,3 +148,21 @@ def test_results_replace_no_file_of_a_workspace(tmp_path):
     write_file(path / "results.csv", b"rows")
     write_file(tmp_path / "root.json", b"{}")
     write_file(tmp_path / "root.json", b"{}")
+
+
+def test_a_file_that_comes_and_goes_is_never_taken_for_a_pipe(tmp_path):
+    path, stop = tmp_path / "records.lock", threading.Event()
+
+    def come_and_go():
+        while not stop.is_set():
+            path.touch()
+            path.unlink()
+
+    other = threading.Thread(target=come_and_go)
+    other.start()
+    try:
+        assert all(files.is_on_disk(path) for _ in range(20_000))
+    finally:
+        stop.set()
+        other.join()
+    assert not files.is_on_disk(tmp_path)

@@ -68,7 +68,13 @@ def write_file(path: Path, content: bytes) -> None:
 
 def is_on_disk(path: Path) -> bool:
     """Return whether `path` is a regular file or does not exist, so that it can be replaced."""
-    return not OWN_FILES.fullmatch(str(path)) and (path.is_file() or not path.exists())
+    if OWN_FILES.fullmatch(str(path)):
+        return False
+    try:
+        # One look: between two, another process may create or remove the file.
+        return stat.S_ISREG(path.stat().st_mode)
+    except (OSError, ValueError):
+        return True  # Whoever opens a path that cannot be read says why.
 
 
 def _open_stream(path: Path) -> IO[bytes] | None:
