@@ -198,3 +198,19 @@ def test_a_pair_between_two_chinese_words_that_an_item_has_counts_nothing():
     words, shares = words_of("哈利波特", *documents)
     assert shares == [1, 1, 1, 1, 1, 0]
     assert len(words.terms) == 2
+
+
+def test_a_chinese_hit_with_a_few_pairs_of_a_strange_question_is_weak(tmp_path):
+    films = {
+        "情人": "湄公河的女孩和她的情人",
+        "钢琴家": "华沙的钢琴家在波兰躲藏",
+        "悲情城市": "基隆港的一家人",
+        "后天": "风暴停电的一天",
+        "密探": "葡萄牙的密探",
+        "学校": "学校的老师提供指导",
+    }
+    table = pd.DataFrame({"id": range(6), "title": films.keys(), "text": films.values()})
+    with qkv.build(tmp_path / "films", items=table, encoder="corpus") as engine:
+        # Texts have two of the twelve characters of the question together.
+        assert matches(engine, "基隆港支持哪个政党是什么", anyway=True)["悲情城市"] == "weak"
+        assert matches(engine, "基隆港的一家人")["悲情城市"] == "strong"

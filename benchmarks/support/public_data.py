@@ -144,6 +144,14 @@ def cranfield() -> JudgedTexts:
     return JudgedTexts(pd.DataFrame(rows), ("title", "body"), queries, judgements)
 
 
+def cisi() -> JudgedTexts:
+    """Abstracts of library science, judged by librarians."""
+    folder = data_folder() / "cisi"
+    items = pd.read_csv(folder / "items.csv", keep_default_na=False, dtype=str)
+    queries = read_queries(folder / "queries.tsv")
+    return JudgedTexts(items, ("title", "body"), queries, read_judgements(folder / "qrels.txt"))
+
+
 def own_documents() -> dict[str, str]:
     """The document that each of Cranfield's queries was made from, which has the grade −1."""
     with (data_folder() / "cranfield" / "cranqrel").open() as lines:

@@ -38,6 +38,9 @@ MUCH = 0.6
 # the share `KNOWN` of them, it is weak with less than `LITTLE`. A near meaning is never weak, but
 # where it is near for the few words that it has.
 FEW_WORDS, KNOWN, LITTLE = 5, 0.6, 0.38
+# In scripts without spaces, pairs that no text has count nothing in the share of a hit. Where texts
+# have at most this share of a query, a hit with less than `FEW_PAIRS` of the rest is weak.
+KNOWN_UNSPACED, FEW_PAIRS = 0.5, 0.25
 # The words of a long text stand together where so many words have them.
 PASSAGE = 30
 # A word whose `rarity` in the language is below this one is common.
@@ -109,7 +112,9 @@ def grades(
     A hit is strong if it has a code of the query, if it has nearly all of its words together, or if
     it is likely to be right. It is weak if it is unlikely to be right and does not have most words.
     Of a query of few words a hit that is likely to be right needs most of them to be strong. It is
-    weak if it has few of them and the catalog lacks many, and not if its meaning is near.
+    weak if it has few of them and the catalog lacks many, and not if its meaning is near. In
+    scripts without spaces a hit of any query is weak that has few pairs of it where the catalog
+    lacks half of them.
 
     A hit of a long text is graded by its best passage.
 
@@ -128,6 +133,9 @@ def grades(
     has_much = words.shares >= MUCH
     is_strong = probabilities >= fitted.strong
     is_weak = (probabilities < fitted.weak) & ~has_much
+    if query.words.share <= KNOWN_UNSPACED and has_unspaced(query.tokens):
+        is_weak |= words.shares < FEW_PAIRS
+        is_strong &= ~is_weak
     if words.n <= FEW_WORDS:
         is_strong &= has_much
         is_near = are_near(models, query.words, fused.raw, positions)
