@@ -134,6 +134,11 @@ class SearchQuestion(Question):
         "Weak matches only with `weak`, below the others.",
     )
 
+    @property
+    def is_by_score(self) -> bool:
+        """Whether all hits are listed by their scores alone, weak ones among the others."""
+        return self.weak is None and self.sort is None
+
 
 @dataclass(frozen=True, kw_only=True)
 class RecommendQuestion(Question):
