@@ -1,4 +1,4 @@
-"""Whether a catalog answers a query at all, and which of its items match it."""
+"""Whether a catalog answers a query at all, and which of its items are near it."""
 
 from __future__ import annotations
 

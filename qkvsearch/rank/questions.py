@@ -130,8 +130,8 @@ class SearchQuestion(Question):
     weak: bool | None = option("flag", "List weak matches below all others, or leave them out.")
     sort: str | None = option(
         "text",
-        "List all hits by a column, as -COLUMN the greatest first; users: the most popular first. "
-        "Weak matches only with `weak`, below the others.",
+        "Sort all hits by a column, ascending, or descending as -COLUMN; users: most users first. "
+        "Weak matches are left out unless they are asked for.",
     )
 
     @property
