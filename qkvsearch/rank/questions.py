@@ -125,6 +125,19 @@ class SearchQuestion(Question):
         choices=(SMALLEST,),
     )
     anyway: bool = option("flag", "Show the nearest items where nothing answers the query.", False)
+    # By default, None, the command line and Python list them among the others, by their scores.
+    # Over HTTP they are left out.
+    weak: bool | None = option("flag", "List weak matches below all others, or leave them out.")
+    sort: str | None = option(
+        "text",
+        "Sort all hits by a column, ascending, or descending as -COLUMN; users: most users first. "
+        "Weak matches are left out unless they are asked for.",
+    )
+
+    @property
+    def is_by_score(self) -> bool:
+        """Whether all hits are listed by their scores alone, weak ones among the others."""
+        return self.weak is None and self.sort is None
 
 
 @dataclass(frozen=True, kw_only=True)

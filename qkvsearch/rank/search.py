@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from qkvsearch._utils.query_lock import query_lock
 from qkvsearch._utils.threads import one_blas_thread
-from qkvsearch.rank.answerable import none_found
+from qkvsearch.rank.answerable import none_found, weak_alone
 from qkvsearch.rank.candidates import candidates, groups_of, with_where_note
+from qkvsearch.rank.found import Found, Order
 from qkvsearch.rank.hit_passages import with_passages
 from qkvsearch.rank.listing import own_columns, with_fields
 from qkvsearch.rank.loaded_build import LoadedBuild
@@ -31,12 +33,19 @@ def search(build: LoadedBuild, question: SearchQuestion) -> Ranking:
     columns = own_columns(catalog, question.fields)
     facet_columns = own_columns(catalog, question.facets, "facets")
     groups = groups_of(catalog, question.distinct)
+    order = _order(build, question.sort)
     user_notes = _unknown_user(build, question)
 
     query = texts.reader.read(question.query, question.prefix)
     where_mask = candidates(catalog, build.n_items, question.where)
     mask = query.mask(where_mask, question.anyway)
-    fused = _scores(build, question, query, Filter(mask, question.n_ranked, groups), user_notes)
+    # Where weak hits are apart, what is weak must not depend on which page is asked for.
+    n_exact = question.n_ranked if question.is_by_score else 0
+    fused = _scores(build, question, query, Filter(mask, n_exact, groups), user_notes)
+    found = _found(build, question, query, fused, mask, groups)
+    positions = found.page(order)
+    if positions is not None and fused is not None and fused.has_estimates:
+        positions, fused = _exact_page(build, found, order, user_notes)
     ranking = rank(
         fused,
         catalog.names,
@@ -45,10 +54,12 @@ def search(build: LoadedBuild, question: SearchQuestion) -> Ranking:
         temperature=question.temperature,
         mask=mask,
         groups=groups,
+        positions=positions,
     )
     ranking = with_where_note(ranking, question.where, where_mask)
+    ranking = _with_listing_notes(ranking, build, question, found)
     ranking = with_fields(ranking, catalog, columns)
-    ranking = texts.with_match(ranking, query)
+    ranking = texts.with_match(ranking, query, None if question.is_by_score else found.weak)
     ranking = _with_notes(ranking, build, question, query, user_notes, fused)
     ranking = replace(
         ranking,
@@ -57,12 +68,12 @@ def search(build: LoadedBuild, question: SearchQuestion) -> Ranking:
         reasoning=WordReasons(question.query),
         smallest_of=_smallest_words(build, question).of,
         source=build,
+        found=found,
     )
     if facet_columns:
         from qkvsearch.rank.facets import facets
 
-        is_match = texts.matching(query, question.heads, mask, ranking)
-        ranking = replace(ranking, facets=facets(catalog, facet_columns, is_match))
+        ranking = replace(ranking, facets=facets(catalog, facet_columns, found.matching))
     if query.has_text:
         ranking = with_passages(ranking, texts.item_texts, question.passages)
     if question.snippet:
@@ -72,6 +83,99 @@ def search(build: LoadedBuild, question: SearchQuestion) -> Ranking:
     if question.explain == SMALLEST:
         ranking = ranking.with_smallest()
     return ranking
+
+
+def _with_listing_notes(
+    ranking: Ranking, build: LoadedBuild, question: SearchQuestion, found: Found
+) -> Ranking:
+    """Return the ranking with notes on an order that tells nothing, and on weak hits alone."""
+    notes: list[str] = []
+    if question.sort is not None:
+        from qkvsearch.rank.sorting import sorted_rows
+
+        notes += sorted_rows(build, np.flatnonzero(found.candidates), question.sort)[1]
+    if question.k and ranking.n_candidates and not found.lists_weak and not found.total:
+        notes.append(weak_alone(found.total_weak))
+    return ranking.noted(notes)
+
+
+def _exact_page(
+    build: LoadedBuild,
+    found: Found,
+    order: Order | None,
+    user_notes: list[str],
+) -> tuple[np.ndarray, Scores]:
+    """Return the rows of the hits to list, and scores that are exact for these, where the scores of
+    most items are estimates.
+    """
+    question, query = found.question, found.query
+
+    def scores(items: np.ndarray, k: int) -> Scores:
+        allowed = Filter(items, k, found.groups)
+        fused = _scores(build, question, query, allowed, user_notes, found.mask)
+        assert fused is not None
+        return fused
+
+    end = question.n_ranked
+    best = of_weak = None
+    if order is None:
+        best = scores(found.matching, end)
+        if found.lists_weak and found.total < end:
+            of_weak = scores(found.weak, end)
+    rows = found.page(order, best, of_weak)
+    assert rows is not None
+    if best is not None and of_weak is None:
+        return rows, best
+    is_listed = np.zeros(len(found.mask), dtype=bool)
+    is_listed[rows] = True
+    return rows, scores(is_listed, len(rows))
+
+
+def _order(build: LoadedBuild, sort: str | None) -> Order | None:
+    """Return what puts rows in the order of a column; None without one. Raises `QkvError` for an
+    unknown column.
+    """
+    if sort is None:
+        return None
+    from qkvsearch.rank.sorting import sorted_rows
+
+    sorted_rows(build, np.zeros(0, np.int64), sort)
+    return lambda rows: sorted_rows(build, rows, sort)[0]
+
+
+def _found(
+    build: LoadedBuild,
+    question: SearchQuestion,
+    query: Query,
+    fused: Scores | None,
+    mask: np.ndarray,
+    groups: np.ndarray | None,
+) -> Found:
+    """Return what a search found. mask: the items that may be ranked, bool (n_items,)."""
+    # A function that refers to itself would be a reference cycle, in which files wait for the
+    # garbage collector.
+    total_without = partial(_total_without, build, question, query, groups)
+    return Found(build.texts, question, query, fused, mask, groups, total_without)
+
+
+@query_lock()
+@one_blas_thread()
+def _total_without(
+    build: LoadedBuild,
+    question: SearchQuestion,
+    query: Query,
+    groups: np.ndarray | None,
+    where: bool,
+    operators: bool,
+) -> int:
+    """Count the hits without the condition, without the operators of the query, or without both."""
+    if operators:
+        query = build.texts.reader.read(query.typed.without_conditions, question.prefix)
+    mask = candidates(build.catalog, build.n_items, None if where else question.where)
+    mask = query.mask(mask, question.anyway)
+    user_notes = _unknown_user(build, question)
+    fused = _scores(build, question, query, Filter(mask, 0, groups), user_notes)
+    return _found(build, question, query, fused, mask, groups).total
 
 
 def _smallest_words(build: LoadedBuild, question: SearchQuestion) -> SmallestWords:
@@ -103,10 +207,12 @@ def _scores(
     query: Query,
     allowed: Filter,
     user_notes: list[str],
+    mask: np.ndarray | None = None,
 ) -> Scores | None:
     """Return the scores of all items; None where no head knows a word of the query.
 
-    user_notes: that the user is unknown, which is a user without preferences. Raises
+    mask: all items that may be ranked, where `allowed` has only some of them. user_notes: that the
+    user is unknown, which is a user without preferences. Raises
     `UnknownIdError` for an unknown user with `strict_user`.
     """
 
@@ -122,6 +228,7 @@ def _scores(
         allowed,
         question.anyway,
         question.prefix,
+        mask,
     )
     has_text = query.has_text
     if fused is not None and has_text and not question.anyway:
