@@ -12,6 +12,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from qkvsearch.errors import QkvError
+from qkvsearch.rank.request_limits import MAX_HITS
 
 # The names of this machine to itself.
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -56,7 +57,7 @@ class Settings:
     body: int = 1_000_000
     body_seconds: float = 10.0
     # Hits that a question may ask for at once.
-    hits: int = 100
+    hits: int = MAX_HITS
 
     @contextmanager
     def publishing(self) -> Iterator[None]:
