@@ -1,17 +1,22 @@
 """`qkvsearch mcp`: tools for agents, over stdin and stdout."""
 
+from importlib.util import find_spec
+
 import click
 
 from qkvsearch._utils.files import real_path
 from qkvsearch.cli.context import command, settings
 from qkvsearch.errors import need
 
-# The library of the extra [mcp].
-LIBRARY = "mcp"
-
 allow_record_option = click.option(
     "--allow-record", is_flag=True, help="Let agents record interactions, too."
 )
+
+
+def need_sdk() -> None:
+    """Raise `QkvError` where the official SDK is not installed."""
+    if find_spec("mcp") is None:  # importing it here would be slow
+        need("mcp", "mcp", "`mcp`", name="the SDK of MCP")
 
 
 @command(short_help="Serve tools to an agent by the Model Context Protocol.")
@@ -29,9 +34,11 @@ def mcp(allow_record: bool) -> None:
       qkvsearch -w shop mcp
       qkvsearch -w shop mcp --allow-record
     """
+    need_sdk()
     run = settings()
+    if allow_record:
+        run.writable_path()  # a sample cannot be changed
     engine = run.open(follow=True)
-    need(LIBRARY, "mcp", "`mcp`", name="the SDK of MCP")
     from qkvsearch.mcp.over_stdio import serve
 
     name = run.sample or real_path(engine.workspace.path).name

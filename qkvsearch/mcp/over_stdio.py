@@ -17,7 +17,7 @@ from qkvsearch._utils.deadline import deadline
 from qkvsearch.engine import Engine
 from qkvsearch.mcp.sdk_server import make_server
 from qkvsearch.mcp.tool_answers import Answer
-from qkvsearch.mcp.tools import Tool
+from qkvsearch.mcp.tools import Tool, tools_for
 
 # Seconds that an answer may take.
 SECONDS = 30.0
@@ -25,16 +25,21 @@ STOPPED = 130
 
 
 def serve(engine: Engine, name: str, *, allow_record: bool) -> None:
-    """Answer until stdin ends. name: of the catalog. Messages alone are written to stdout."""
+    """Answer until stdin ends, or nobody reads stdout. name: of the catalog. Messages alone are
+    written to stdout.
+    """
     signal.signal(signal.SIGINT, _stop)
-    anyio.run(partial(_serve, engine, name, allow_record))
+    try:
+        anyio.run(partial(_serve, engine, name, allow_record))
+    except* BrokenPipeError:  # the host has ended
+        pass
 
 
 async def _serve(engine: Engine, name: str, allow_record: bool) -> None:
     async def ask(_: Tool, answer: Callable[[Engine], Answer]) -> Answer:
         return await run_sync(_answered, engine, answer)
 
-    server = make_server(ask, name=name, allow_record=allow_record)
+    server = make_server(ask, tools_for(allow_record=allow_record), name=name)
     async with stdio_server() as (received, sent):
         await server.run(received, sent, server.create_initialization_options())
 

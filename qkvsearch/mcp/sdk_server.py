@@ -16,7 +16,7 @@ from qkvsearch.engine import Engine
 from qkvsearch.errors import BUG, QkvError, for_others, is_of_workspace, suggest
 from qkvsearch.mcp.tool_answers import Answer, as_text
 from qkvsearch.mcp.tool_arguments import read_arguments, schema_of
-from qkvsearch.mcp.tools import INSTRUCTIONS, READING, RECORD, Tool
+from qkvsearch.mcp.tools import INSTRUCTIONS, Tool
 from qkvsearch.terminal import shorten
 
 log = logging.getLogger("qkvsearch.mcp")
@@ -26,9 +26,8 @@ MAX_ERROR = 1000
 Ask = Callable[[Tool, Callable[[Engine], Answer]], Awaitable[Answer]]
 
 
-def make_server(ask: Ask, *, name: str, allow_record: bool) -> Server[Any]:
-    """Return a server that has the tools. name: of the catalog. allow_record: has `record`, too."""
-    tools = [*READING, RECORD] if allow_record else READING
+def make_server(ask: Ask, tools: Sequence[Tool], *, name: str) -> Server[Any]:
+    """Return a server that has these tools. name: of the catalog."""
     by_name = {tool.name: tool for tool in tools}
     schemas = {tool.name: schema_of(tool.options, with_help=tool.with_help) for tool in tools}
     listed = types.ListToolsResult(tools=_described(tools, schemas))

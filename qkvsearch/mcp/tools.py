@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, replace
+from functools import partial
 from typing import Any
 
 from qkvsearch._utils.deadline import check_deadline
@@ -153,9 +154,12 @@ def why(engine: Engine, *, rank: int = 1, max_chars: int = DEFAULT_CHARS, **opti
     return with_texts_cut({"hit": hit}, max_chars)
 
 
-def record(engine: Engine, **interaction: Any) -> Answer:
+def record(engine: Engine, *, over_http: bool = False, **interaction: Any) -> Answer:
     """Write an interaction, and return its item and its batch. The user is not repeated."""
-    listing = engine.record(**interaction)
+    from qkvsearch.learn.recording import NewRow, Recording
+
+    recording = Recording(engine.workspace, engine.current_build.histories, over_http)
+    listing = recording.record([NewRow(**interaction)])
     (row,) = listing.to_records()
     recorded = {name: value for name, value in row.items() if name != "user" and value is not None}
     return with_texts_cut({"recorded": recorded, "notes": list(listing.notes)}, DEFAULT_CHARS)
@@ -283,3 +287,23 @@ RECORD = Tool(
     record,
     reads_only=False,
 )
+# Arguments that name a user.
+OF_USERS = ("user", "strict_user")
+
+
+def tools_for(
+    *, allow_record: bool = False, over_http: bool = False, names_users: bool = True
+) -> list[Tool]:
+    """Return the tools of a server. allow_record: with `record`; what is recorded over HTTP can be
+    undone over HTTP. names_users: with arguments that name a user, whose answers show what that
+    user has.
+    """
+    tools = list(READING)
+    if allow_record:
+        tools.append(replace(RECORD, answer=partial(record, over_http=over_http)))
+    return tools if names_users else list(map(_without_users, tools))
+
+
+def _without_users(tool: Tool) -> Tool:
+    options = {name: option for name, option in tool.options.items() if name not in OF_USERS}
+    return replace(tool, options=options)

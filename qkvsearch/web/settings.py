@@ -42,6 +42,9 @@ class Settings:
     shared: Path
     # Without the routes that change the workspace.
     read_only: bool = False
+    # With tools for agents at /mcp, and whether these may record.
+    mcp: bool = False
+    allow_record: bool = False
     # A file with the secret that clients send; None for none.
     token_file: Path | None = None
     # Files with secrets that only let a client search; there is a `token_file` beside them.
