@@ -29,13 +29,19 @@ def as_text(answer: Any) -> str:
 
 
 def ranking_answer(ranking: Ranking, max_chars: int) -> Answer:
-    """Return the hits of a ranking, each with its reasons in a sentence, `why`, and the notes."""
+    """Return the hits of a ranking, each with its reasons in a sentence, `why`, and the notes; of a
+    search also how many hits there are, and why there are none.
+    """
     hits = []
     for index, record in enumerate(ranking.to_records()):
         check_deadline()
         shown = {name: value for name, value in record.items() if name not in LEFT_OUT}
         hits.append({**shown, "why": ranking.sentence(index)})
     answer: Answer = {}
+    if ranking.found is not None:
+        answer |= {"total": ranking.total, "total_weak": ranking.total_weak}
+    if ranking.no_hits is not None:
+        answer["no_hits"] = ranking.no_hits.to_dict()
     if ranking.notes:
         answer["notes"] = list(ranking.notes)
     if ranking.facets:
