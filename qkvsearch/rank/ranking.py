@@ -11,11 +11,12 @@ import numpy as np
 
 from qkvsearch._utils.deadline import check_deadline
 from qkvsearch._utils.query_lock import query_lock
-from qkvsearch._utils.shown_sums import adding_up, signed
+from qkvsearch._utils.shown_sums import DECIMALS, adding_up, signed
 from qkvsearch._utils.threads import one_blas_thread
 from qkvsearch.attention.masks import hide
 from qkvsearch.attention.weights import softmax
 from qkvsearch.errors import QkvError, quantity
+from qkvsearch.rank.found import Found, NoHits
 from qkvsearch.rank.reasons import Reason, Reasoning, WordReasons, reason_records
 from qkvsearch.scores.components import Components, ScoreComponent
 from qkvsearch.scores.fusion import Scores
@@ -89,7 +90,10 @@ class Hit(NamedTuple):
 
 
 # The names of fields in rows about items.
-ROW_NAMES = (*Hit._fields, "parts", "reasons", "others", "users", "original", "user", "query")
+ROW_NAMES = (
+    *Hit._fields,
+    *("parts", "reasons", "others", "why", "users", "original", "user", "query"),
+)
 # Before the name of a catalog's column that is one of these.
 OWN_PREFIX = "items."
 
@@ -145,6 +149,8 @@ class Ranking(Sequence[Hit]):
     # The build that parts and reasons are read from. Its files stay open as long as the ranking is
     # there.
     source: object = field(repr=False, compare=False, default=None)
+    # What a search found: how many items match. None for other rankings.
+    found: Found | None = field(repr=False, compare=False, default=None)
 
     def __len__(self) -> int:
         return len(self.hits)
@@ -157,6 +163,21 @@ class Ranking(Sequence[Hit]):
 
     def _repr_html_(self) -> str:
         return as_html(self)
+
+    @property
+    def total(self) -> int | None:
+        """The number of hits on all pages, without weak ones; None where it is no search."""
+        return None if self.found is None else self.found.total
+
+    @property
+    def total_weak(self) -> int | None:
+        """The number of weak hits on all pages; None where it is no search."""
+        return None if self.found is None else self.found.total_weak
+
+    @property
+    def no_hits(self) -> NoHits | None:
+        """Why the search has no hits on any page, and what would help; None where it has some."""
+        return None if self.found is None else self.found.no_hits
 
     def parts(self, index: int) -> Components:
         """Return all parts of one hit's score, as arrays."""
@@ -177,6 +198,28 @@ class Ranking(Sequence[Hit]):
         if parts is None:
             parts = self.parts(index)
         return self.reasoning(int(self.positions[index]), parts, self.hits[index].score)
+
+    @query_lock()
+    @one_blas_thread()
+    def quoted_reasons(self, index: int) -> list[Reason]:
+        """Return the `reasons` of one hit with the titles of items in quotation marks, for a reader
+        who is not to take them for something that is said to them.
+        """
+        quoting = self.reasoning.quoting()
+        return quoting(int(self.positions[index]), self.parts(index), self.hits[index].score)
+
+    def sentence(self, index: int) -> str:
+        """Return the `quoted_reasons` of one hit in one line that ends in its score, such as
+        "+2.410 tent: exact words; -0.310 average item (subtracted); = 2.100".
+        """
+        score = self.hits[index].score
+        reasons = self.quoted_reasons(index)
+        values = adding_up([reason.value for reason in reasons], score)
+        lines = [
+            f"{signed(value)} {in_one_line(reason.text)}"
+            for value, reason in zip(values, reasons, strict=True)
+        ]
+        return "; ".join([*lines, f"= {score:.{DECIMALS}f}"])
 
     @query_lock()
     @one_blas_thread()
@@ -211,7 +254,8 @@ class Ranking(Sequence[Hit]):
         return replace(self, notes=[*notes, *self.notes]) if notes else self
 
     def envelope(self, hits: Sequence[dict[str, Any]] | None = None) -> dict[str, Any]:
-        """Return the answer as one object: the query, the notes on it, and the hits.
+        """Return the answer as one object: the query, the notes on it, how many hits there are, why
+        there are none, and the hits.
 
         hits: by default those of `to_records`.
         """
@@ -219,6 +263,9 @@ class Ranking(Sequence[Hit]):
             "query": self.query,
             "notes": list(self.notes),
             "corrections": list(self.corrections),
+            "total": self.total,
+            "total_weak": self.total_weak,
+            "no_hits": None if self.no_hits is None else self.no_hits.to_dict(),
             "facets": dict(self.facets),
             "hits": self.to_records() if hits is None else list(hits),
         }
@@ -276,13 +323,15 @@ def rank(
     temperature: float | None = None,
     mask: np.ndarray | None = None,
     groups: np.ndarray | None = None,
+    positions: np.ndarray | None = None,
 ) -> Ranking:
     """Compute softmax(scores / temperature + mask), and return the k best items after the first
     `offset`; no items for None.
 
     mask: bool (n_items,), True = may be ranked. Items that the head knows nothing about are masked
     as well. groups: a number for each item (n_items,); only the best item of each is a hit, with
-    its weight among all items. temperature: by default one standard deviation of the scores, so
+    its weight among all items. positions: the rows of the hits from `offset` on, where these are
+    not the k best. temperature: by default one standard deviation of the scores, so
     that the weights of heads with different units are comparable.
     """
     if head is None:
@@ -292,7 +341,8 @@ def rank(
         if not isfinite(temperature):
             raise QkvError("a score is not finite: the build is damaged; run qkvsearch repair")
     allowed = head.allowed(mask)
-    positions = best_of_groups(head.scores, k + offset if k else 0, allowed, groups)[offset:]
+    if positions is None:
+        positions = best_of_groups(head.scores, k + offset if k else 0, allowed, groups)[offset:]
     weights = softmax(hide(head.scores, allowed), temperature)[positions].tolist()
     ids, titles = names(positions)
     scores, by_head = head.scores[positions].tolist(), head.by_names(positions)

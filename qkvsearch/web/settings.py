@@ -14,6 +14,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from qkvsearch.errors import QkvError
+from qkvsearch.rank.request_limits import MAX_HITS
 
 # The names of this machine to itself.
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -41,6 +42,9 @@ class Settings:
     shared: Path
     # Without the routes that change the workspace.
     read_only: bool = False
+    # With tools for agents at /mcp, and whether these may record.
+    mcp: bool = False
+    allow_record: bool = False
     # A file with the secret that clients send; None for none.
     token_file: Path | None = None
     # Files with secrets that only let a client search; there is a `token_file` beside them.
@@ -66,7 +70,7 @@ class Settings:
     body: int = 1_000_000
     body_seconds: float = 10.0
     # Hits that a question may ask for at once.
-    hits: int = 100
+    hits: int = MAX_HITS
 
     @contextmanager
     def publishing(self) -> Iterator[None]:
