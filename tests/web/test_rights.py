@@ -82,7 +82,7 @@ def test_every_other_route_is_refused_to_it(guarded):
         ("GET", f"{API}/users/w001/history"),
         ("GET", f"{API}/../v1/info"),
         ("GET", f"{API}/a-route-of-tomorrow"),
-        ("POST", "/mcp"),
+        ("GET", "/mcp"),
     ],
 )
 def test_what_is_not_listed_is_refused_whether_or_not_it_is_there(guarded, method, address):
