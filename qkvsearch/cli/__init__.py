@@ -44,6 +44,7 @@ GROUPS = {
         "evaluate": "evaluate",
         "compare": "compare",
         "tune": "tune",
+        "searches": "searches",
     },
     "Learn": {
         "demo": "demo",

@@ -34,7 +34,7 @@ DESCRIPTION = (
 )
 # Parameters that say what is asked for; documentation lists them before the others.
 FIRST = ("q", "items", "item", "user", "likes", "text", "query")
-ROUTES = ("ranking", "explain", "catalog", "attend", "map", "server")
+ROUTES = ("ranking", "explain", "catalog", "attend", "map", "click", "server")
 # Routes that change the workspace: a read-only server has none of them.
 WRITE_ROUTES = ("record",)
 
@@ -95,6 +95,8 @@ def make_app(settings: Settings) -> FastAPI:
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         service.engine.follow()
+        if service.searches is not None:
+            service.searches.begin()
         yield
         service.close()
 
