@@ -79,7 +79,7 @@ def evaluate_clicks(
     clicks = clicked_items(log)
     if not clicks:
         raise DataError(
-            "the log of searches has no clicks: serve --log-searches logs those that pages send, as "
+            "the log of searches has no clicks: serve --log-searches logs what pages send, as "
             "the search page does"
         )
     known = [click for click in clicks if click.item in items]
