@@ -18,10 +18,11 @@ from starlette.middleware import Middleware
 from uvicorn.config import STARTUP_FAILURE
 
 from qkvsearch.errors import QkvError
-from qkvsearch.web import lesson_pages, pages
+from qkvsearch.web import box, lesson_pages, pages
 from qkvsearch.web.api.responses import ANY_ERROR, ERROR_RESPONSES
-from qkvsearch.web.guard import API, Guard, access
+from qkvsearch.web.guard import Guard, access
 from qkvsearch.web.problems import handlers, log
+from qkvsearch.web.rights import API
 from qkvsearch.web.service import Service
 from qkvsearch.web.settings import Settings
 
@@ -34,7 +35,7 @@ DESCRIPTION = (
 )
 # Parameters that say what is asked for; documentation lists them before the others.
 FIRST = ("q", "items", "item", "user", "likes", "text", "query")
-ROUTES = ("ranking", "explain", "catalog", "attend", "map", "click", "server")
+ROUTES = ("ranking", "explain", "catalog", "attend", "map", "click", "box", "server")
 # Routes that change the workspace: a read-only server has none of them.
 WRITE_ROUTES = ("record",)
 
@@ -77,10 +78,13 @@ class App(FastAPI):
     def openapi(self) -> dict[str, Any]:
         document = super().openapi()
         document["components"]["responses"] = ERROR_RESPONSES
+        root_path = self.state.service.settings.root_path
+        if root_path:
+            document["servers"] = [{"url": root_path}]
         for methods in document["paths"].values():
             for route in methods.values():
                 route.get("parameters", []).sort(key=lambda one: one["name"] not in FIRST)
-        if self.state.service.token is not None:
+        if self.state.service.tokens is not None:
             document["components"]["securitySchemes"] = {
                 "token": {"type": "http", "scheme": "bearer"}
             }
@@ -108,10 +112,10 @@ def make_app(settings: Settings) -> FastAPI:
         docs_url=None,  # its page would load scripts from elsewhere, and start them inline
         redoc_url=None,
         redirect_slashes=False,
-        routes=[*pages.routes(service), *lesson_pages.routes(service)],
+        routes=[*pages.routes(service), *lesson_pages.routes(service), *box.routes()],
         lifespan=lifespan,
         exception_handlers=handlers(),
-        middleware=[Middleware(Guard, service=service, pages=tuple(pages.PAGES))],
+        middleware=[Middleware(Guard, service=service, pages=(*pages.PAGES, box.ADDRESS))],
     )
     app.state.service = service
     routes = ROUTES if settings.read_only else (*ROUTES, *WRITE_ROUTES)

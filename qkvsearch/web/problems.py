@@ -10,7 +10,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import compile_path
+from starlette.routing import Match, Mount
 
 from qkvsearch.errors import BusyError, NotBuiltError, QkvError, UnknownIdError, WorkspaceError
 from qkvsearch.terminal import shorten
@@ -18,6 +18,8 @@ from qkvsearch.web.client import CLIENT_LEFT, ClientLeftError
 
 log = logging.getLogger("qkvsearch.web")
 MEDIA_TYPE = "application/problem+json"
+# The methods that routes may have. HEAD is answered wherever GET is, and OPTIONS everywhere.
+METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 # Characters of a detail, which may quote what was sent.
 MAX_DETAIL = 500
 BUG = (
@@ -117,24 +119,31 @@ def _keys(error: Mapping[str, Any], body: Any) -> list[Any]:
 
 
 async def _framework_error(request: Request, error: Any) -> Response:
-    details = {
-        HTTPStatus.NOT_FOUND: "there is no such page; the API is described at /docs",
-        HTTPStatus.METHOD_NOT_ALLOWED: f"{request.method} is not allowed here; see /docs",
-    }
-    detail = details.get(error.status_code, str(error.detail))
+    """Answer OPTIONS, which no route has, and describe other errors of the framework."""
+    docs = f"{request.app.state.service.settings.root_path}/docs"
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
-        return problem(error.status_code, detail, {"Allow": _methods(request)})
-    return problem(error.status_code, detail, error.headers)
+        allowed = {"Allow": ", ".join(_methods(request))}
+        if request.method == "OPTIONS":
+            return Response(status_code=HTTPStatus.NO_CONTENT, headers=allowed)
+        detail = f"{request.method} is not allowed here; see {docs}"
+        return problem(error.status_code, detail, allowed)
+    if error.status_code == HTTPStatus.NOT_FOUND:
+        nowhere = f"there is no such page; the API is described at {docs}"
+        return problem(error.status_code, nowhere, error.headers)
+    return problem(error.status_code, str(error.detail), error.headers)
 
 
-def _methods(request: Request) -> str:
-    """Return the methods that all of the API's routes have at this address, or those of a page."""
-    methods = [
-        method.upper()
-        for path, operations in request.app.openapi()["paths"].items()
-        if compile_path(path)[0].match(request.url.path)
-        for method in operations
-    ]
-    if "GET" in methods:
-        methods.append("HEAD")
-    return ", ".join(methods) or "GET, HEAD"
+def _methods(request: Request) -> list[str]:
+    """Return the methods of an address, by the routes that match it with each."""
+    allowed = []
+    # A folder of files has changed where the path begins.
+    whole = {**request.scope, "root_path": request.scope.get("app_root_path", "")}
+    for method in METHODS:
+        scope = {**whole, "method": method}
+        matching = [route for route in request.app.routes if route.matches(scope)[0] is Match.FULL]
+        # A folder of files matches every method, and answers GET alone.
+        if any(method == "GET" or not isinstance(route, Mount) for route in matching):
+            allowed.append(method)
+    if "GET" in allowed:
+        allowed.append("HEAD")
+    return [*allowed, "OPTIONS"]
