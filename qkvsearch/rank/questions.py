@@ -125,6 +125,15 @@ class SearchQuestion(Question):
         choices=(SMALLEST,),
     )
     anyway: bool = option("flag", "Show the nearest items where nothing answers the query.", False)
+    # None, the default, ranks all hits by their scores alone.
+    weak: bool | None = option(
+        "flag", "List weak matches below all others, or leave them out; by default as they rank."
+    )
+    sort: str | None = option(
+        "text",
+        "List all hits by this column, such as price, or -price for the highest first; without "
+        "weak matches, unless these are asked for.",
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from qkvsearch._utils.query_lock import query_lock
 from qkvsearch._utils.threads import one_blas_thread
-from qkvsearch.rank.answerable import none_found
+from qkvsearch.rank.answerable import none_found, weak_alone
 from qkvsearch.rank.candidates import candidates, groups_of, with_where_note
+from qkvsearch.rank.found import Found
 from qkvsearch.rank.hit_passages import with_passages
 from qkvsearch.rank.listing import own_columns, with_fields
 from qkvsearch.rank.loaded_build import LoadedBuild
@@ -31,12 +34,14 @@ def search(build: LoadedBuild, question: SearchQuestion) -> Ranking:
     columns = own_columns(catalog, question.fields)
     facet_columns = own_columns(catalog, question.facets, "facets")
     groups = groups_of(catalog, question.distinct)
+    order = _order(build, question.sort)
     user_notes = _unknown_user(build, question)
 
     query = texts.reader.read(question.query, question.prefix)
     where_mask = candidates(catalog, build.n_items, question.where)
     mask = query.mask(where_mask, question.anyway)
     fused = _scores(build, question, query, Filter(mask, question.n_ranked, groups), user_notes)
+    found = _found(build, question, query, fused, mask, groups)
     ranking = rank(
         fused,
         catalog.names,
@@ -45,8 +50,10 @@ def search(build: LoadedBuild, question: SearchQuestion) -> Ranking:
         temperature=question.temperature,
         mask=mask,
         groups=groups,
+        positions=found.page(order),
     )
     ranking = with_where_note(ranking, question.where, where_mask)
+    ranking = _with_listing_notes(ranking, build, question, found)
     ranking = with_fields(ranking, catalog, columns)
     ranking = texts.with_match(ranking, query)
     ranking = _with_notes(ranking, build, question, query, user_notes, fused)
@@ -57,12 +64,12 @@ def search(build: LoadedBuild, question: SearchQuestion) -> Ranking:
         reasoning=WordReasons(question.query),
         smallest_of=_smallest_words(build, question).of,
         source=build,
+        found=found,
     )
     if facet_columns:
         from qkvsearch.rank.facets import facets
 
-        is_match = texts.matching(query, question.heads, mask, ranking)
-        ranking = replace(ranking, facets=facets(catalog, facet_columns, is_match))
+        ranking = replace(ranking, facets=facets(catalog, facet_columns, found.matching))
     if query.has_text:
         ranking = with_passages(ranking, texts.item_texts, question.passages)
     if question.snippet:
@@ -72,6 +79,67 @@ def search(build: LoadedBuild, question: SearchQuestion) -> Ranking:
     if question.explain == SMALLEST:
         ranking = ranking.with_smallest()
     return ranking
+
+
+def _with_listing_notes(
+    ranking: Ranking, build: LoadedBuild, question: SearchQuestion, found: Found
+) -> Ranking:
+    """Return the ranking with notes on an order that tells nothing, and on weak hits alone."""
+    notes: list[str] = []
+    if question.sort is not None:
+        from qkvsearch.rank.sorting import sorted_rows
+
+        notes += sorted_rows(build, np.flatnonzero(found.candidates), question.sort)[1]
+    if question.k and ranking.n_candidates and not found.lists_weak and not found.total:
+        notes.append(weak_alone(found.total_weak))
+    return ranking.noted(notes)
+
+
+def _order(build: LoadedBuild, sort: str | None) -> Callable[[np.ndarray], np.ndarray] | None:
+    """Return what puts rows in the order of a column; None without one. Raises `QkvError` for an
+    unknown column.
+    """
+    if sort is None:
+        return None
+    from qkvsearch.rank.sorting import sorted_rows
+
+    sorted_rows(build, np.zeros(0, np.int64), sort)
+    return lambda rows: sorted_rows(build, rows, sort)[0]
+
+
+def _found(
+    build: LoadedBuild,
+    question: SearchQuestion,
+    query: Query,
+    fused: Scores | None,
+    mask: np.ndarray,
+    groups: np.ndarray | None,
+) -> Found:
+    """Return what a search found. mask: the items that may be ranked, bool (n_items,)."""
+    # A function that refers to itself would be a reference cycle, in which files wait for the
+    # garbage collector.
+    total_without = partial(_total_without, build, question, query, groups)
+    return Found(build.texts, question, query, fused, mask, groups, total_without)
+
+
+@query_lock()
+@one_blas_thread()
+def _total_without(
+    build: LoadedBuild,
+    question: SearchQuestion,
+    query: Query,
+    groups: np.ndarray | None,
+    where: bool,
+    operators: bool,
+) -> int:
+    """Count the hits without the condition, without the operators of the query, or without both."""
+    if operators:
+        query = build.texts.reader.read(query.typed.without_conditions, question.prefix)
+    mask = candidates(build.catalog, build.n_items, None if where else question.where)
+    mask = query.mask(mask, question.anyway)
+    user_notes = _unknown_user(build, question)
+    fused = _scores(build, question, query, Filter(mask, 0, groups), user_notes)
+    return _found(build, question, query, fused, mask, groups).total
 
 
 def _smallest_words(build: LoadedBuild, question: SearchQuestion) -> SmallestWords:
