@@ -145,6 +145,8 @@ def _advice(row: Mapping[str, Any]) -> str:
         found.append(f"next: {_listed(row['next'])}")
     if not found and row["reason"] == "unknown_words":
         found.append("a synonym that your items have")
+    if not found and row["problem"] == "no_clicks":
+        found.append("see what it finds; rules can pin an item")
     return "; ".join(found)
 
 

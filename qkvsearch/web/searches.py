@@ -30,7 +30,7 @@ INTERVAL = 600.0
 # Hexadecimal digits of a visitor.
 DIGITS = 16
 # Where a search has one of these, there is more to it than its words.
-OPTIONS = ("where", "filter", "user", "heads", "distinct", "sort")
+OPTIONS = ("where", "filter", "user", "heads", "distinct")
 # What is logged of why there are no hits.
 OF_NO_HITS = ("reason", "words", "where", "total")
 
@@ -71,16 +71,16 @@ class Searches:
         """
         if not question.q.strip() or question.k == 0:
             return None
-        no_hits = results.get("no_hits") or {}
+        no_hits = results["no_hits"] or {}
         return self.log.add_search(
             visitor,
             question.q,
-            total=results.get("total", len(results["hits"])),
+            total=results["total"],
             # The hits for a user would say something of that user.
             shown=() if question.user else [hit["id"] for hit in results["hits"]],
             offset=question.offset,
             is_typing=question.prefix,
-            has_options=any(getattr(question, name, None) for name in OPTIONS),
+            has_options=any(getattr(question, name) for name in OPTIONS),
             no_hits={name: no_hits[name] for name in OF_NO_HITS if name in no_hits},
         )
 

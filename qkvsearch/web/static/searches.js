@@ -37,6 +37,7 @@ function advice(found) {
   if (found.pin) lines.push([say("pin"), " ", code(found.pin)]);
   for (const next of found.next) lines.push([say("next"), " ", asked(next.query), ` (${count(next.searches)})`]);
   if (!lines.length && found.reason === "unknown_words") lines.push([say("anySynonym")]);
+  if (!lines.length && found.problem === "no_clicks") lines.push([say("anyPin")]);
   return lines.map((line) => el("div", {}, ...line));
 }
 
