@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from qkvsearch._utils.files import write_synced
-from qkvsearch.errors import Count
+from qkvsearch.errors import Count, WorkspaceError
 from qkvsearch.store.search_log import lines_of, log_files, log_folder
 from qkvsearch.tables.ids import Id, id_text
 
@@ -61,12 +61,26 @@ class LoggedSearches:
 
 def read_log(workspace: Path) -> LoggedSearches:
     """Read the log of a workspace. One that is not there is empty. A click counts once for a search
-    and an item, and only where the log has its search.
+    and an item, and only where the log has its search. Raises `WorkspaceError`.
     """
+    try:
+        return _read(log_folder(workspace))
+    except OSError as error:
+        raise _unreadable(workspace, error) from None
+
+
+def _unreadable(workspace: Path, error: OSError) -> WorkspaceError:
+    path = error.filename or log_folder(workspace)
+    return WorkspaceError(
+        f"{path}: cannot read or change the log of searches: {error.strerror or error}"
+    )
+
+
+def _read(folder: Path) -> LoggedSearches:
     searches: list[LoggedSearch] = []
     clicks: dict[str, dict[str, int]] = {}
     n_unreadable = 0
-    for file in log_files(log_folder(workspace)):
+    for file in log_files(folder):
         for line in lines_of(file):
             try:
                 record = json.loads(line)
@@ -121,10 +135,18 @@ def _whole(value: Any) -> int:
 def forget_in_log(workspace: Path, user: Id, *, dry_run: bool = False) -> int:
     """Delete the searches whose text contains the id of a user as a word, and their clicks. Return
     how many searches that is. The log says of no search whose it is, so that these are all that can
-    be found. Raises `OSError`.
+    be found. Raises `WorkspaceError`.
     """
+    try:
+        return _forget(log_folder(workspace), user, dry_run)
+    except OSError as error:
+        raise _unreadable(workspace, error) from None
+
+
+def _forget(folder: Path, user: Id, dry_run: bool) -> int:
+    """Delete the searches of a log that name a user. Raises `OSError`."""
     name = re.compile(rf"(?<!\w){re.escape(id_text(user))}(?!\w)", re.IGNORECASE)
-    files = log_files(log_folder(workspace))
+    files = log_files(folder)
     ids = {
         str(record["search"])
         for file in files

@@ -67,7 +67,9 @@ def log_folder(workspace: Path) -> Path:
 
 
 def log_files(folder: Path) -> list[Path]:
-    """Return the files of a log, the oldest first. A folder that is not there has none."""
+    """Return the files of a log, the oldest first. A folder that is not there has none. Raises
+    `OSError`.
+    """
     found = []
     with suppress(FileNotFoundError, NotADirectoryError):
         for path in folder.iterdir():
@@ -301,7 +303,9 @@ def _read_secret(path: Path) -> bytes:
 
 
 def lines_of(file: Path) -> Iterator[bytes]:
-    """Yield the lines of a file of the log. One that was deleted meanwhile has none."""
+    """Yield the lines of a file of the log. One that was deleted meanwhile has none. Raises
+    `OSError`.
+    """
     with suppress(FileNotFoundError), file.open("rb") as opened:
         for line in opened:
             if line := line.strip(b"\n"):

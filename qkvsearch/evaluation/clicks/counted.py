@@ -17,7 +17,7 @@ def counted_searches(log: LoggedSearches) -> list[LoggedSearch]:
     visitor continues within ten seconds, by typing on or by deleting. One that somebody clicked on
     counts in any case.
     """
-    first_pages = [search for search in log.searches if not search.offset]
+    first_pages = [one for one in log.searches if not one.offset and one.query.strip()]
     is_replaced = [False] * len(first_pages)
     last: dict[str, int] = {}
     for place, search in enumerate(first_pages):
@@ -27,9 +27,7 @@ def counted_searches(log: LoggedSearches) -> list[LoggedSearch]:
             is_replaced[before] = not log.clicks[earlier.id] and continues(earlier, search)
         last[search.visitor] = place
     return [
-        search
-        for search, replaced in zip(first_pages, is_replaced, strict=True)
-        if not replaced and search.query.strip()
+        search for search, replaced in zip(first_pages, is_replaced, strict=True) if not replaced
     ]
 
 

@@ -8,7 +8,7 @@ means with these weights, which are inverse propensities (Joachims, Swaminathan 
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -41,6 +41,15 @@ class ClickedItem(NamedTuple):
     item: str
     position: int
     has_options: bool
+
+
+class JudgedItem(NamedTuple):
+    """An item that was clicked on for a query: how often, and how much these clicks count."""
+
+    query: str
+    item: str
+    clicks: int
+    weight: float
 
 
 @dataclass(frozen=True)
@@ -86,14 +95,14 @@ def evaluate_clicks(
     if not known:
         raise DataError("none of the items that were clicked on is in the catalog any more")
     bias = position_bias(log, counted_searches(log))
-    weights = np.array([bias.weight(click.position) for click in known])
-    figures = {name: _figures(system, known, name, progress) for name, system in systems.items()}
-    queries = [folded(click.query) for click in known]
+    judged = _judged(known, bias)
+    figures = {name: _figures(system, judged, name, progress) for name, system in systems.items()}
+    weights = np.array([one.weight for one in judged])
     metrics = {name: _means(of_system, weights) for name, of_system in figures.items()}
     is_corrected = bias.theta is not None
     facts = {
         "clicks": len(known),
-        "queries": len(set(queries)),
+        "queries": len({one.query for one in judged}),
         "searches": len({*log.clicks}),
         "clicks_on_other_items": len(clicks) - len(known),
         "clicks_with_options": sum(click.has_options for click in known),
@@ -104,10 +113,12 @@ def evaluate_clicks(
         metrics.pop(OURS),
         metrics,
         facts,
-        intervals=_intervals(figures[OURS], weights, queries),
+        intervals=_intervals(figures[OURS], judged),
         notes=[*log.notes(), *_notes(facts)],
         limits=list(limits(bias)),
-        uncorrected=_means(figures[OURS], np.ones(len(known))) if is_corrected else {},
+        uncorrected=_means(figures[OURS], np.array([one.clicks for one in judged]))
+        if is_corrected
+        else {},
     )
 
 
@@ -147,18 +158,30 @@ def clicked_items(log: LoggedSearches) -> list[ClickedItem]:
     return found
 
 
+def _judged(clicks: Sequence[ClickedItem], bias: PositionBias) -> list[JudgedItem]:
+    """Return each query and item once, with its clicks and the sum of their weights."""
+    spellings: dict[str, str] = {}
+    n_clicks: Counter[tuple[str, str]] = Counter()
+    weights: dict[tuple[str, str], float] = defaultdict(float)
+    for click in clicks:
+        query = spellings.setdefault(folded(click.query), click.query)
+        n_clicks[query, click.item] += 1
+        weights[query, click.item] += bias.weight(click.position)
+    return [JudgedItem(*pair, n, weights[pair]) for pair, n in n_clicks.items()]
+
+
 def _figures(
-    system: Search, clicks: Sequence[ClickedItem], name: str, progress: Progress | None
+    system: Search, judged: Sequence[JudgedItem], name: str, progress: Progress | None
 ) -> dict[str, np.ndarray]:
-    """Return the value of each metric for each click, (n_clicks,). Each query is asked once."""
-    queries = list(dict.fromkeys(click.query for click in clicks))
+    """Return the value of each metric for each query and item, (n,). Each query is asked once."""
+    queries = list(dict.fromkeys(one.query for one in judged))
     rankings = {}
     for done, query in enumerate(queries, 1):
         rankings[query] = [id_text(id_) for id_ in system(query, DEPTH)]
         if progress is not None:
             progress(f"asking {name}", done, len(queries))
-    ranked = [rankings[click.query] for click in clicks]
-    return figures_of(ranked, [{click.item: 1} for click in clicks])
+    ranked = [rankings[one.query] for one in judged]
+    return figures_of(ranked, [{one.item: 1} for one in judged])
 
 
 def _means(figures: Mapping[str, np.ndarray], weights: np.ndarray) -> dict[str, float]:
@@ -166,17 +189,17 @@ def _means(figures: Mapping[str, np.ndarray], weights: np.ndarray) -> dict[str, 
 
 
 def _intervals(
-    figures: Mapping[str, np.ndarray], weights: np.ndarray, queries: Sequence[str]
+    figures: Mapping[str, np.ndarray], judged: Sequence[JudgedItem]
 ) -> dict[str, tuple[float, float]]:
     """Return the 95% interval of each metric, bootstrapped over queries: clicks of one query depend
     on one another.
     """
     rows: dict[str, int] = defaultdict(lambda: len(rows))
-    row_of = np.array([rows[query] for query in queries])
+    row_of = np.array([rows[one.query] for one in judged])
+    weights = np.array([one.weight for one in judged])
     sums = np.zeros((len(rows), len(figures)))
     np.add.at(sums, row_of, np.column_stack([*figures.values()]) * weights[:, None])
-    counts = np.bincount(row_of, weights)
-    samples = resampled_means(sums, counts)
+    samples = resampled_means(sums, np.bincount(row_of, weights))
     return {name: interval(of) for name, of in zip(figures, samples.T, strict=True)}
 
 
