@@ -87,9 +87,8 @@ class Tokens:
         if self._owner.is_in(authorization):
             return Holder.OWNER
         # All are compared, so that the time does not tell which of them it is.
-        if any([token.is_in(authorization) for token in self._search]):
-            return Holder.SEARCH
-        return None
+        n_same = sum(token.is_in(authorization) for token in self._search)
+        return Holder.SEARCH if n_same else None
 
 
 def check_rights(tokens: Tokens | None, scope: Scope, headers: Headers, is_page: bool) -> None:

@@ -21,7 +21,7 @@ PORTS = {"http": 80, "https": 443}
 # Characters of a token: hexadecimal digits, 64 bits that nobody finds by trying.
 MIN_TOKEN = 16
 SCHEME = "bearer "
-# A path such as /search or /shop/search, without percent signs, so that there is one way to write it.
+# A path such as /search or /shop/search; without percent signs, there is one way to write it.
 ROOT_PATH = re.compile(r"(/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+")
 # The environment variable that worker processes read.
 VARIABLE = "QKVSEARCH_SERVER"

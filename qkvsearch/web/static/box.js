@@ -35,6 +35,7 @@ const STYLE = `
   .more { flex: 1; }
   .reasons { font-size: .85em; padding: .25em 1.5em .75em; flex: 1; cursor: auto; }
   .reasons p { display: flex; justify-content: space-between; gap: 1em; margin: .15em 0; overflow-wrap: anywhere; }
+  .reasons span { white-space: nowrap; }
   .reasons p:last-child { border-top: 1px solid; font-weight: bold; }
   .note { margin: 0; padding: .5em .75em; font-size: .9em; overflow-wrap: anywhere; }
   .said { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }`;
@@ -65,7 +66,7 @@ const grid = el("div", { id: "hits", role: "grid", "aria-label": say("hits") });
 const note = el("p", { class: "note", part: "note" });
 const popup = el("div", { class: "popup", part: "popup", hidden: true }, note, grid);
 const said = el("p", { class: "said", role: "status" });
-const host = el("div", { class: "qkvsearch-box" });
+const host = el("div", { class: "qkvsearch-box", lang: texts === TEXTS.en ? "en" : null });
 
 // What the keys move through: the rows, each a list of cells; the active one, or −1 for the input.
 let rows = [];
@@ -177,6 +178,7 @@ function hitRow(hit) {
   ];
   const inside = to ? el("a", { href: to.href, tabindex: -1 }, content) : content;
   const why = cell("why", say("why"), () => explain(hit, why), say("whyTitle", { title: brief(hit.title || hit.id) }));
+  why.setAttribute("aria-expanded", "false");
   return [cell("hit", inside, (event) => pick(hit, event)), why];
 }
 
@@ -196,10 +198,9 @@ function pick(hit, event) {
 /** Open or close the reasons of a hit, in a row below it. */
 async function explain(hit, why) {
   const line = why.parentElement;
-  if (line.nextElementSibling?.matches(".open")) {
-    line.nextElementSibling.remove();
-    return;
-  }
+  const isOpen = line.nextElementSibling?.matches(".open");
+  why.setAttribute("aria-expanded", String(!isOpen));
+  if (isOpen) return line.nextElementSibling.remove();
   const panel = el("div", { role: "gridcell", class: "reasons", part: "reasons" }, say("loading"));
   line.after(el("div", { role: "row", class: "open" }, panel));
   try {
@@ -216,7 +217,7 @@ async function explain(hit, why) {
   }
 }
 
-/** Show rows, and a sentence above them. */
+/** Show rows, those that are there already as they are, and a sentence above them. */
 function show(given, sentence, active = -1) {
   rows = given;
   told(sentence);
@@ -224,9 +225,9 @@ function show(given, sentence, active = -1) {
     for (const [number, one] of cells.entries()) one.id = `cell-${place}-${number}`;
     return cells[0].parentElement ?? el("div", { role: "row" }, cells);
   });
-  if (active < 0) grid.replaceChildren(...lines);
-  else grid.append(...lines.slice(active));
-  grid.querySelectorAll(".more").forEach((one) => rows.at(-1).includes(one) || one.parentElement.remove());
+  const isKept = (line) => lines.includes(line) || (line?.matches(".open") && lines.includes(line.previousElementSibling));
+  for (const line of [...grid.children]) if (!isKept(line)) line.remove();
+  grid.append(...lines.filter((line) => line.parentElement !== grid));
   grid.hidden = !rows.length;
   moveTo(active, 0);
   if (rows.length || sentence) open();
