@@ -120,7 +120,7 @@ def _why(row: Mapping[str, Any]) -> str:
         case "unknown_words":
             return f"no item has {', '.join(map(_short, row['words']))}"
         case "filtered_out":
-            return f"filtered out: {_short(row['where'] or '')}"
+            return f"filtered out: {', '.join(map(_short, row['conditions']))}"
         case "not_answered":
             return "no item answers it"
         case other:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -20,14 +20,23 @@ if TYPE_CHECKING:
     from qkvsearch.scores.fusion import Scores
     from qkvsearch.where import Where
 
-# Why a query has no hits. `NoHits` says when.
-EMPTY_CATALOG = "empty_catalog"
-NO_TEXTS = "no_texts"
-NO_WORDS = "no_words"
-TOO_COMMON = "too_common"
-UNKNOWN_WORDS = "unknown_words"
-FILTERED_OUT = "filtered_out"
-NOT_ANSWERED = "not_answered"
+# Why a query has no hits:
+#   empty_catalog  the catalog has no items
+#   no_texts       the items have no texts to search
+#   no_words       the query has no word, only signs
+#   too_common     all words of the query are too common to be searched for alone
+#   unknown_words  neither a text nor an encoder knows one of the words
+#   filtered_out   there are hits without the conditions
+#   not_answered   no item answers the words, or only weakly; `anyway` lists what comes nearest
+Reason = Literal[
+    "empty_catalog",
+    "no_texts",
+    "no_words",
+    "too_common",
+    "unknown_words",
+    "filtered_out",
+    "not_answered",
+]
 
 
 class NoHits(NamedTuple):
@@ -37,14 +46,7 @@ class NoHits(NamedTuple):
     {'reason': 'unknown_words', 'words': ['xqzvw']}
     """
 
-    # empty_catalog  the catalog has no items
-    # no_texts       the items have no texts to search
-    # no_words       the query has no word, only signs
-    # too_common     all `words` of the query are too common to be searched for alone
-    # unknown_words  neither a text nor an encoder knows one of the `words`
-    # filtered_out   there are `total` hits without the conditions: `where`, or the `operators`
-    # not_answered   no item answers the words; `anyway` lists those that come nearest
-    reason: str
+    reason: Reason
     # The words of the query that it is about.
     words: Sequence[str] = ()
     # The condition of the question that leaves nothing.
@@ -164,20 +166,20 @@ class Found:
         """Why there are no hits; None where there are any, on whatever page."""
         if self.candidates.any() and self.n_listed:
             return None
-        return self._cause() or self._filtered_out() or NoHits(NOT_ANSWERED)
+        return self._cause() or self._filtered_out() or NoHits("not_answered")
 
     def _cause(self) -> NoHits | None:
         """Return what keeps the query from being answered, whatever the conditions are."""
         models, query = self.texts.models, self.query
         words = list(dict.fromkeys(token.text for token in query.lookup.tokens))
         if not models.n_items:
-            return NoHits(EMPTY_CATALOG)
+            return NoHits("empty_catalog")
         if query.has_text and not models.snapshot.facts["text_columns"]:
-            return NoHits(NO_TEXTS)
+            return NoHits("no_texts")
         if query.is_too_common and not self.question.anyway:
-            return NoHits(TOO_COMMON, words)
+            return NoHits("too_common", words)
         if self.scores is None:
-            return NoHits(UNKNOWN_WORDS, words) if words else NoHits(NO_WORDS)
+            return NoHits("unknown_words", words) if words else NoHits("no_words")
         return None
 
     def _filtered_out(self) -> NoHits | None:
@@ -192,7 +194,7 @@ class Found:
             total = self.total_without(without_where, without_operators)
             if total:
                 return NoHits(
-                    FILTERED_OUT,
+                    "filtered_out",
                     where=self.question.where if without_where else None,
                     operators=operators if without_operators else (),
                     total=total,

@@ -125,14 +125,13 @@ class SearchQuestion(Question):
         choices=(SMALLEST,),
     )
     anyway: bool = option("flag", "Show the nearest items where nothing answers the query.", False)
-    # None, the default, ranks all hits by their scores alone.
-    weak: bool | None = option(
-        "flag", "List weak matches below all others, or leave them out; by default as they rank."
-    )
+    # By default, None, the command line and Python list them among the others, by their scores.
+    # Over HTTP they are left out.
+    weak: bool | None = option("flag", "List weak matches below all others, or leave them out.")
     sort: str | None = option(
         "text",
-        "List all hits by this column, such as price, or -price for the highest first; without "
-        "weak matches, unless these are asked for.",
+        "List all hits by a column, as -COLUMN the greatest first; users: the most popular first. "
+        "Weak matches only with `weak`, below the others.",
     )
 
 

@@ -30,9 +30,9 @@ INTERVAL = 600.0
 # Hexadecimal digits of a visitor.
 DIGITS = 16
 # Where a search has one of these, there is more to it than its words.
-OPTIONS = ("where", "filter", "user", "heads", "distinct")
+OPTIONS = ("where", "filter", "user", "heads", "distinct", "sort")
 # What is logged of why there are no hits.
-OF_NO_HITS = ("reason", "words", "where", "total")
+OF_NO_HITS = ("reason", "words", "where", "filter", "operators", "total")
 
 
 class Searches:

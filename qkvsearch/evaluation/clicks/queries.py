@@ -32,7 +32,7 @@ NAMES = (
     "problem",
     "reason",
     "words",
-    "where",
+    "conditions",
     "next",
     "clicked",
     "synonyms",
@@ -144,7 +144,7 @@ def _row(asked: AskedQuery, titles: Callable[[Sequence[str]], Mapping[str, str]]
         "problem": asked.problem,
         "reason": no_hits.get("reason"),
         "words": list(no_hits.get("words", ())),
-        "where": no_hits.get("where"),
+        "conditions": _conditions(no_hits),
         "next": [{"query": query, "searches": n} for query, n in following],
         "clicked": [
             {"id": item, "title": known.get(item), "clicks": n} for item, n in most_clicked
@@ -152,6 +152,12 @@ def _row(asked: AskedQuery, titles: Callable[[Sequence[str]], Mapping[str, str]]
         "synonyms": _synonyms(asked),
         "pin": _pin(asked, known),
     }
+
+
+def _conditions(no_hits: Mapping[str, Any]) -> list[str]:
+    """Return what leaves no hit: the condition, the filters and the operators of the query."""
+    where = [no_hits["where"]] if no_hits.get("where") else []
+    return [*where, *no_hits.get("filter", ()), *no_hits.get("operators", ())]
 
 
 def _synonyms(asked: AskedQuery) -> str | None:

@@ -20,9 +20,9 @@ function asked(query) {
 const numbers = (...values) => values.map((value) => el("span", { class: "number" }, count(value)));
 
 /** Why there are no hits. */
-function why({ reason, words, where }) {
+function why({ reason, words, conditions }) {
   if (reason === "unknown_words") return say("unknownWords", { words: text(words.join(", ")) });
-  if (reason === "filtered_out") return say("filteredOut", { where: text(where ?? "") });
+  if (reason === "filtered_out") return say("filteredOut", { conditions: text(conditions.join(", ")) });
   if (reason === "not_answered") return say("notAnswered");
   return text(reason ?? "").replaceAll("_", " ");
 }
