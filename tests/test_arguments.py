@@ -54,6 +54,7 @@ QUESTIONS = {
     "similar": ("Heat",),
     "history": ("u001",),
     "records": (),
+    "searches": (),
     "map": (),
     "evaluate_search": (),
     "evaluate_recommend": (),
@@ -93,7 +94,7 @@ def test_what_cannot_be_is_refused_by_its_name(
     if question == "recommend":
         ask = partial(ask, user="u001")
     refused = REFUSED[name] + [0] * (name == "k" and question in ("evaluate_recommend", "tune"))
-    if question in ("history", "records"):  # all that is known, where no number is told
+    if question in ("history", "records", "searches"):  # all that is known, where no number is told
         refused = [value for value in refused if value is not None]
     for value in refused:
         with pytest.raises(QkvError, match=f"`{name}` must be "):
@@ -113,7 +114,7 @@ def test_a_refusal_says_what_was_given():
 
 
 def test_defaults_of_methods_are_those_that_the_command_line_and_the_web_api_have():
-    for question in set(QUESTIONS) - {"history", "records"}:
+    for question in set(QUESTIONS) - {"history", "records", "searches"}:
         for name, parameter in inspect.signature(getattr(Engine, question)).parameters.items():
             if name in NUMBERS and parameter.default is not parameter.empty:
                 assert parameter.default == OPTIONS[name].default, (question, name)
@@ -153,6 +154,7 @@ FUNCTIONS = {
     "show": {"item": "Heat"},
     "history": {"user": "u001"},
     "records": {},
+    "searches": {},
     "attend": {"text": "a war"},
     "encode": {"texts": "war"},
     "map": {},

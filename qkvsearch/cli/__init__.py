@@ -45,6 +45,7 @@ GROUPS = {
         "evaluate": "evaluate",
         "compare": "compare",
         "tune": "tune",
+        "searches": "searches",
     },
     "Learn": {
         "demo": "demo",

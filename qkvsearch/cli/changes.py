@@ -26,7 +26,7 @@ from qkvsearch.cli.context import NUMBER, TYPED, command, reason_of, settings, w
 from qkvsearch.cli.listing_table import cell_text, write_listing
 from qkvsearch.cli.render import Output, output_options
 from qkvsearch.cli.text_table import to_table
-from qkvsearch.errors import DataError, QkvError, quantity
+from qkvsearch.errors import Count, DataError, QkvError, quantity
 from qkvsearch.terminal import in_one_line
 
 if TYPE_CHECKING:
@@ -508,7 +508,8 @@ def forget(user: str, yes: bool, dry_run: bool) -> None:
     """Erase the data of USER: their interactions in the log, their records, and all previous
     builds, which contain them too. Afterwards no file of the workspace contains the id, and nothing
     can be undone. What was learned from them together with others stays until `learn` fits it
-    again, and a message says so.
+    again, and a message says so. The log of searches has no ids of users; searches whose text
+    contains this id are deleted there.
 
     Copies of the workspace and the files that it was built from are not changed.
 
@@ -538,7 +539,14 @@ def forget(user: str, yes: bool, dry_run: bool) -> None:
 
 
 def _deleted(done: Forgotten) -> str:
-    return (
-        f"{quantity(done.interactions, 'interaction')}, {quantity(done.records, 'record')} and "
-        f"{quantity(done.builds, 'previous build')}"
-    )
+    searches = []
+    if done.searches:
+        n = Count(done.searches)
+        searches.append(f"{n} logged {n:search|searches}")
+    *others, last = [
+        quantity(done.interactions, "interaction"),
+        quantity(done.records, "record"),
+        quantity(done.builds, "previous build"),
+        *searches,
+    ]
+    return f"{', '.join(others)} and {last}"

@@ -17,7 +17,7 @@ from qkvsearch.cli.plot_option import plot_option, require_plot, write_plot
 from qkvsearch.cli.render import Output, output_options
 from qkvsearch.cli.text_table import to_table
 from qkvsearch.cli.wrapping import filled
-from qkvsearch.errors import QkvError, quantity
+from qkvsearch.errors import Count, QkvError, quantity
 
 if TYPE_CHECKING:
     from qkvsearch.evaluation.results import Evaluation
@@ -66,6 +66,11 @@ def evaluate() -> None:
     help="The correct answers: TREC judgements, or lines of query<TAB>item[<TAB>grade].",
 )
 @click.option(
+    "--from-clicks",
+    is_flag=True,
+    help="Measure by the clicks in the log of searches (serve --log-searches).",
+)
+@click.option(
     "--heads",
     metavar="NAMES",
     help="The heads to use: lexical, semantic, or a head's name.  [default: all]",
@@ -78,12 +83,13 @@ def evaluate() -> None:
 def search(
     queries: Path | None,
     qrels: Path | None,
+    from_clicks: bool,
     heads: str | None,
     random_state: int,
     plot: Path | None,
     output: Output,
 ) -> None:
-    """Measure search, with judged queries or with queries made of the catalog.
+    """Measure search, with judged queries, with clicks, or with queries made of the catalog.
 
     Without --queries, the catalog makes its own: titles with a typo or without a word, sentences of
     descriptions in other words, values of columns, items that are alike. Shows by kind how often
@@ -93,17 +99,27 @@ def search(
     the judged queries as in trec_eval, compared with the lexical head alone (BM25). Grades from 1
     are relevant; items without a judgement are not.
 
+    With --from-clicks, an item that somebody clicked on is the right one for their query, and the
+    figures are means over clicks. Where the log shows how much less people look at later positions,
+    clicks there count more; otherwise a line says that this bias is not corrected.
+
     \b
     Examples:
       qkvsearch -w talks evaluate search
       qkvsearch -w talks evaluate search --plot talks.html
       qkvsearch -w talks evaluate search --queries queries.tsv --qrels qrels.tsv
+      qkvsearch -w shop evaluate search --from-clicks
       qkvsearch evaluate search --queries q.tsv --qrels qrels.txt --heads lexical --format json
     """
     if (queries is None) != (qrels is None):
         raise QkvError("--queries and --qrels go together: give both, or neither")
+    if from_clicks and queries is not None:
+        raise QkvError("--from-clicks has queries of its own: leave out --queries and --qrels")
     require_plot(plot, output.path)
     run = settings()
+    if from_clicks:
+        _search_by_clicks(run, heads, plot, output)
+        return
     if queries is None or qrels is None:
         _search_by_made_queries(run, heads, random_state, plot, output)
         return
@@ -118,6 +134,25 @@ def search(
     n_queries = result.facts["queries"]
     caption = f"{n_queries:,} judged {'query' if n_queries == 1 else 'queries'}"
     output.write_one(result.to_dict(), result.to_records(), lambda: _search_table(result, caption))
+    write_plot(result, plot)
+
+
+def _search_by_clicks(
+    run: CommandContext, heads: str | None, plot: Path | None, output: Output
+) -> None:
+    engine = run.open()
+    with run.progress() as progress:
+        result = engine.evaluate_search(from_clicks=True, heads=heads, progress=progress)
+    run.notes(result.notes)
+    clicks = quantity(result.facts["clicks"], "click")
+    n = Count(result.facts["queries"])
+    caption = f"{clicks} on hits of {n} {n:query|queries}"
+
+    def shown() -> str:
+        limits = map(filled, result.sentences())
+        return "\n".join([_search_table(result, caption).rstrip("\n"), "", *limits]) + "\n"
+
+    output.write_one(result.to_dict(), result.to_records(), shown)
     write_plot(result, plot)
 
 

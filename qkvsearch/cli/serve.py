@@ -8,7 +8,7 @@ import click
 from qkvsearch._utils.files import real_path
 from qkvsearch.cli.agents import allow_record_option, need_sdk
 from qkvsearch.cli.context import command, settings, to_stderr
-from qkvsearch.errors import need
+from qkvsearch.errors import need, quantity
 
 # The modules of the extra [web].
 LIBRARIES = ("fastapi", "uvicorn", "jinja2", "prometheus_client", "fastapi_offline")
@@ -72,6 +72,17 @@ LIBRARIES = ("fastapi", "uvicorn", "jinja2", "prometheus_client", "fastapi_offli
 @click.option("--mcp", is_flag=True, help="Serve tools to agents, too, at /mcp.")
 @allow_record_option
 @click.option("--log-queries", is_flag=True, help="Log the queries too.")
+@click.option(
+    "--log-searches",
+    is_flag=True,
+    help="Log what people search for and click on, in a folder beside the workspace, which "
+    "qkvsearch searches shows.",
+)
+@click.option(
+    "--log-days",
+    type=click.IntRange(1, 3650),
+    help="With --log-searches: delete what is older.  [default: 90]",
+)
 @click.option("--demo", is_flag=True, help="Serve the bundled videos, read-only.")
 def serve(
     host: str,
@@ -86,11 +97,14 @@ def serve(
     mcp: bool,
     allow_record: bool,
     log_queries: bool,
+    log_searches: bool,
+    log_days: int | None,
     demo: bool,
 ) -> None:
     """Serve web pages for search, recommendations and the course, and an API, until Ctrl-C.
 
-    The log goes to stderr, one line of JSON per request, without the queries (-q: no log). New
+    The log goes to stderr, one line of JSON per request, without the queries (-q: no log).
+    --log-searches writes another one, without names or addresses of people. New
     builds are picked up. Pages of other sites cannot use the API without --allow-origin. While a
     server runs, only qkvsearch may change the files of its workspace.
 
@@ -105,6 +119,7 @@ def serve(
     for library in LIBRARIES:
         if find_spec(library) is None:  # importing them here would be slow
             need(library, "web", "`serve`")
+    from qkvsearch.store.search_log import log_folder
     if mcp:
         need_sdk()
     if allow_record and not mcp:
@@ -115,9 +130,13 @@ def serve(
     run = settings()
     if demo and run.workspace is not None:
         raise click.UsageError("--demo serves a sample: leave out -w and QKVSEARCH_WORKSPACE")
+    if log_days is not None and not log_searches:
+        raise click.UsageError("--log-days says how long --log-searches keeps a search: give both")
     sample = "videos" if demo else run.sample
     if allow_record and (read_only or sample is not None):
         raise click.UsageError("--allow-record: nothing can be recorded where all is read-only")
+    if log_searches and sample is not None:
+        raise click.UsageError("--log-searches is for a workspace of your own, not for a sample")
     engine = run.open() if sample is None else run.open_sample(sample)
     path = engine.workspace.path
     # Only a sample's users may be shown to everyone.
@@ -134,6 +153,8 @@ def serve(
         token_file=token_file,
         log=not run.quiet,
         log_queries=log_queries,
+        log_searches=log_searches,
+        log_days=log_days or Settings.log_days,
         search_tokens=search_tokens,
         allow_origins=tuple(map(origin_of, allow_origins)),
         root_path=root_path_of(root_path) if root_path else "",
@@ -147,5 +168,8 @@ def serve(
             run.message(f"Links begin with {server_settings.root_path}, which a proxy takes away.")
         if sample is None:
             run.message(f"While it runs, only qkvsearch may change the files in {path}.")
+        if log_searches:
+            days = server_settings.log_days
+            run.message(f"Searches are logged in {log_folder(path)}, for {quantity(days, 'day')}.")
 
     serve_app(server_settings, host, port, workers, announce)

@@ -124,8 +124,9 @@ class Engine:
 
     Questions: `search`, `recommend`, `recommend_many`, `recommend_all`, `similar`, `attend`,
     `encode`, `map`, `export_embeddings`; `items`, `users`, `show`, `history`, `records`, `info` and
-    `builds` list what is stored. Changes: `record`, `record_many`, `undo_record`, `add`, `sync`,
-    `remove`, `learn`, `compact`, `rollback`, `forget`. Measurements: `evaluate_search`,
+    `builds` list what is stored, and `searches` what people searched for. Changes: `record`,
+    `record_many`, `undo_record`, `add`, `sync`, `remove`, `learn`, `compact`, `rollback`,
+    `forget`. Measurements: `evaluate_search`,
     `evaluate_recommend`, `compare`, `tune`, `tune_search`, `reset_tuning`. Several threads may
     use an engine.
 
@@ -591,6 +592,32 @@ class Engine:
             return record_rows(build.snapshot, user, k, offset)
 
     @checked_arguments
+    def searches(
+        self, *, only: str | None = None, k: int | None = None, offset: int = 0
+    ) -> Listing:
+        """Return what people searched for, the most frequent queries first: how often, the hits of
+        the last time, clicks, and what would help. This is read from the log that `serve
+        --log-searches` writes beside the workspace. A log that is not there is empty.
+
+        only: "no_hits", or "no_clicks" for queries whose first three hits nobody clicked on. The
+        listing has `k` rows, all by default, from row `offset` on.
+        """
+        from qkvsearch.evaluation.clicks.queries import PROBLEMS, query_rows
+        from qkvsearch.store.logged_searches import read_log
+
+        check_page(k, offset)
+        require(only is None or only in PROBLEMS, "only", only, f"one of {', '.join(PROBLEMS)}")
+        log = read_log(self.workspace.path)
+        with self._question() as build:
+            catalog = build.catalog
+
+            def titles(items: Sequence[str]) -> dict[str, str]:
+                found = catalog.ids_and_titles(items)
+                return {item: title for item, (_, title) in found.items()}
+
+            return query_rows(log, titles, only=only, k=k, offset=offset)
+
+    @checked_arguments
     def attend(
         self, text: str, mask: str = "none", layer: int | None = None, head: int | None = None
     ) -> AttentionMap:
@@ -884,23 +911,33 @@ class Engine:
         queries: str | Path | Queries | None = None,
         qrels: str | Path | Judgements | None = None,
         *,
+        from_clicks: bool = False,
         heads: str | Iterable[str] | None = None,
         random_state: int = 0,
         progress: Progress | None = None,
     ) -> Evaluation:
-        """Measure search by judged queries, or without any by queries made of the catalog.
+        """Measure search by judged queries, by clicks, or by queries made of the catalog.
 
         queries, qrels: files; or the texts of queries by id, and the grades of judged items by
         query. With them: nDCG@10, MRR@10 and Recall@100, compared with the lexical head alone. The
         notes describe what is left out.
 
-        Without both: a `MadeEvaluation`, with how often the right item is first by kind of query,
+        from_clicks: instead by the clicks in the log of searches: a `ClickEvaluation`, with what it
+        assumes.
+
+        Otherwise: a `MadeEvaluation`, with how often the right item is first by kind of query,
         examples, and what such queries cannot measure. random_state: which queries are made.
 
         Raises `QkvError`.
         """
         check(random_state=random_state)
         build, names = self.current_build, head_names(heads)
+        if from_clicks:
+            if queries is not None or qrels is not None:
+                raise QkvError("either `from_clicks`, or `queries` and `qrels`")
+            from qkvsearch.evaluation.clicks.evaluated import evaluate_build
+
+            return evaluate_build(build, self.workspace.path, names, progress)
         if queries is None and qrels is None:
             from qkvsearch.evaluation.made_queries.report import evaluate_made_queries
 

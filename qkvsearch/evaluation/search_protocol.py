@@ -75,7 +75,7 @@ def evaluate_search(
             rankings[name].append([id_text(id_) for id_ in ranked])
             if progress is not None:
                 progress(f"asking {name}", done, len(judged))
-        figures[name] = _figures(rankings[name], grades)
+        figures[name] = figures_of(rankings[name], grades)
     facts: dict[str, Any] = {
         "queries": len(judged),
         "queries_without_hits": sum(not ranked for ranked in rankings[OURS]),
@@ -166,7 +166,7 @@ def evaluate_heads(
     return replace(evaluation, match_grades=by_grade(first_hits, judged))
 
 
-def _figures(rankings: Sequence[Ranked], judged: Sequence[Grades]) -> dict[str, np.ndarray]:
+def figures_of(rankings: Sequence[Ranked], judged: Sequence[Grades]) -> dict[str, np.ndarray]:
     """Return the value of each metric for each query, (n,)."""
     pairs = list(zip(rankings, judged, strict=True))
     return {

@@ -19,6 +19,7 @@ from qkvsearch.learn.add import REVISED
 from qkvsearch.learn.merge import merged_contents
 from qkvsearch.store import BuildContents, CatalogRows, Workspace
 from qkvsearch.store.catalog.file import CATALOG
+from qkvsearch.store.logged_searches import forget_in_log
 from qkvsearch.store.root import Erasure
 from qkvsearch.store.segments import BUILDS_FOLDER, MANIFEST, Segment
 from qkvsearch.tables.ids import Id, Ids, id_text
@@ -37,13 +38,14 @@ FINISHED = "An earlier `forget` of this user had been interrupted; it is finishe
 @dataclass(frozen=True)
 class Forgotten:
     """Result of erasing a user: how many interactions of the log, records and previous builds were
-    deleted. The notes say what stays.
+    deleted, and how many logged searches whose text contains the id. The notes say what stays.
     """
 
     interactions: int
     records: int
     builds: int
     notes: list[str]
+    searches: int = 0
 
 
 def forget_user(
@@ -52,11 +54,13 @@ def forget_user(
     """Delete a user's interactions and records, and every previous build.
 
     Afterwards no file of the workspace has the id, and nothing that is counted counts the user.
+    The log of searches, which has no ids, loses the searches whose text contains the id.
     What was learned with these interactions stays until `learn` fits it again. dry_run: change
     nothing. Raises `UnknownIdError`.
     """
     progress = progress or silent
     unfinished = workspace.unfinished_erasure()
+    n_searches = forget_in_log(workspace.path, user, dry_run=True)
     with workspace.writing("forget"):  # which finishes it
         with closing(workspace.open()) as build:
             models = StoredModels(build)
@@ -64,6 +68,9 @@ def forget_user(
             is_known = row is not None or build.records.has(user)
             # After a killed run or a build from other files only previous builds have the user.
             if not (is_known or _is_in_folders(workspace, user)):
+                if n_searches:
+                    notes = [] if dry_run else [*_forgotten_searches(workspace, user)]
+                    return Forgotten(0, 0, 0, notes, n_searches)
                 if unfinished is not None and unfinished.user == id_text(user):
                     return Forgotten(0, 0, 0, [FINISHED])
                 raise build.catalog.users.unknown(user)
@@ -72,7 +79,7 @@ def forget_user(
             n_interactions = 0
             if dry_run:
                 n_records = build.records.page(user, 0, 0)[1]
-                return Forgotten(len(models.history(row)), n_records, n_builds, [])
+                return Forgotten(len(models.history(row)), n_records, n_builds, [], n_searches)
             contents = None
             if row is not None:
                 contents, n_interactions = _without(models, row, progress)
@@ -81,7 +88,8 @@ def forget_user(
         # Now our own build is closed, and its folder can be removed on every system.
         notes = [LEARNED] if n_interactions else []
         notes += [*_finished(workspace), *_left(workspace, user)]
-        return Forgotten(n_interactions, n_records, n_builds, notes)
+        notes += _forgotten_searches(workspace, user)
+        return Forgotten(n_interactions, n_records, n_builds, notes, n_searches)
 
 
 def _publish(workspace: Workspace, contents: BuildContents | None, user: str, *, fold: bool) -> int:
@@ -113,6 +121,14 @@ def _finished(workspace: Workspace) -> Iterator[str]:
         workspace.finish_erasing()
     except (OSError, QkvError) as error:
         yield f"Not all deleted rows are out of the files yet; the next change goes on: {error}"
+
+
+def _forgotten_searches(workspace: Workspace, user: Id) -> Iterator[str]:
+    """Delete the logged searches that name a user; yield a note where that fails."""
+    try:
+        forget_in_log(workspace.path, user)
+    except QkvError as error:
+        yield f"The log of searches may still have the id in it: {error}"
 
 
 def _left(workspace: Workspace, user: Id) -> Iterator[str]:

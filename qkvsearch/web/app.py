@@ -38,7 +38,7 @@ DESCRIPTION = (
 )
 # Parameters that say what is asked for; documentation lists them before the others.
 FIRST = ("q", "items", "item", "user", "likes", "text", "query")
-ROUTES = ("ranking", "explain", "catalog", "attend", "map", "box", "server")
+ROUTES = ("ranking", "explain", "catalog", "attend", "map", "click", "box", "server")
 # Routes that change the workspace: a read-only server has none of them.
 WRITE_ROUTES = ("record",)
 
@@ -103,6 +103,8 @@ def make_app(settings: Settings) -> FastAPI:
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         service.engine.follow()
+        if service.searches is not None:
+            service.searches.begin()
         async with nullcontext() if agents is None else agents.running():
             yield
         service.close()

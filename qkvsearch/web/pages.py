@@ -41,6 +41,7 @@ PAGES = {
     "/attend": "attend",
     "/learn": "learn",
     "/inside": "inside",
+    "/searches": "searches",
     "/docs": "docs",
 }
 # The encoders with layers and heads that may be installed, and those without.
@@ -74,6 +75,12 @@ def routes(service: Service) -> list[BaseRoute]:
     return [swagger, files, *(route(path, name) for path, name in PAGES.items())]
 
 
+def menu_of(service: Service) -> dict[str, str]:
+    """Return the pages of the menu: that of searches only where they are logged."""
+    has_log = service.settings.log_searches
+    return {path: page for path, page in PAGES.items() if has_log or page != "searches"}
+
+
 def facts_of(service: Service, name: str) -> dict[str, Any]:
     """Return what a page's script must know at once."""
     if name == "search":
@@ -98,6 +105,9 @@ def facts_of(service: Service, name: str) -> dict[str, Any]:
         return {"encoders": encoders, "examples": EXAMPLES, "recorded": recorded}
     if name == "learn":
         return {"lessons": list(LESSONS)}
+    if name == "searches":
+        settings = service.settings
+        return {"most": settings.hits, "logged": settings.log_searches, "days": settings.log_days}
     return {}
 
 
@@ -173,7 +183,7 @@ def render(
             path=path,
             title=title,
             catalog=service.settings.name,
-            menu=[(address, titles[page]) for address, page in PAGES.items()],
+            menu=[(address, titles[page]) for address, page in menu_of(service).items()],
             words={**words("every_page"), **(more_words or {}), **words(name)},
             root=root,
             facts={"readOnly": service.settings.read_only, "root": root, **facts},

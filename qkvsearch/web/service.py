@@ -20,6 +20,7 @@ from qkvsearch.web.hot_reload import HotReloadEngine
 from qkvsearch.web.problems import RETRY_AFTER, Problem
 from qkvsearch.web.prometheus import Metrics
 from qkvsearch.web.rights import Tokens
+from qkvsearch.web.searches import Searches
 from qkvsearch.web.settings import Settings
 
 T = TypeVar("T")
@@ -67,11 +68,14 @@ class Service:
         self.changes = Load(1 + settings.waiting)
         # Called when the server ends.
         self.closing: list[Callable[[], None]] = []
+        self.searches = Searches(settings) if settings.log_searches else None
 
     def close(self) -> None:
         """Close after the last answer; what still runs in a thread ends by itself."""
         for close in self.closing:
             close()
+        if self.searches is not None:
+            self.searches.close()
         for pool in (self._threads, self._slow_threads, self._record_thread, self._change_thread):
             pool.shutdown(wait=False, cancel_futures=True)
         self.engine.close()

@@ -52,6 +52,9 @@ class Settings:
     # A line for each request.
     log: bool = True
     log_queries: bool = False
+    # What people search for is logged beside the workspace, for so many days.
+    log_searches: bool = False
+    log_days: int = 90
     # Other sites whose pages may use the API, as browsers spell their origins.
     allow_origins: tuple[str, ...] = ()
     # What a reverse proxy takes away from the front of each path, such as /search; "" for nothing.

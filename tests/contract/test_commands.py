@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import click
 import pytest
@@ -17,6 +18,7 @@ from rich.cells import cell_len
 
 from qkvsearch.cli import group
 from qkvsearch.engine import Engine
+from qkvsearch.store.search_log import SearchLog
 from tests.terminal import Screen, on_a_terminal
 
 CONTEXT = click.Context(group, info_name="qkvsearch")
@@ -64,6 +66,7 @@ CALLS = {
     "compare": ["compare", "--heads", "semantic", "--queries", "q.tsv"],
     "tune": ["-w", "tuned", "tune", "--trials", "1"],
     "tune search": ["tune", "search"],
+    "searches": ["-w", "recorded", "searches"],
     "info": ["info", "--verify"],
     "builds": ["-w", "changed", "builds"],
     "rollback": ["-w", "changed", "rollback"],
@@ -133,6 +136,7 @@ def shopkeeper(
     shop_items.tail(2).assign(id=[51, 52]).to_csv("more.csv", index=False)
     with Engine(shutil.copytree(shop_path, "recorded")) as engine:
         engine.record(101, 1)
+    SearchLog(Path("recorded"), 30, print).add_search("v", "red apple", total=1, shown=[1])
     shutil.copytree(changed_path, "changed")
     shutil.copytree(movies_path, "tuned")
     (tmp_path / "q.tsv").write_text("q1\tred apple\nq2\tladder\n", encoding="utf-8")

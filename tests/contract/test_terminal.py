@@ -12,6 +12,7 @@ import pytest
 
 import qkvsearch
 from qkvsearch.cli import COMMANDS
+from qkvsearch.store.search_log import SearchLog
 from qkvsearch.terminal import UNSAFE
 from tests.terminal import on_a_terminal
 
@@ -51,6 +52,8 @@ DONE = [
     ["evaluate", "search", "--queries", "queries.tsv", "--qrels", "qrels.txt"],
     ["evaluate", "recommend", "--protocol", "random"],
     ["evaluate", "search"],
+    ["evaluate", "search", "--from-clicks"],
+    ["searches"],
     ["compare", "--queries", "queries.tsv", "--heads", "lexical"],
     ["tune", "--trials", "1"],
     ["tune", "search"],
@@ -99,7 +102,7 @@ REFUSED = [
 ]
 LISTS = (
     "similar", "search", "recommend", "items", "show", "users", "history", "info", "attend",
-    "records", "builds",
+    "records", "builds", "searches",
 )  # fmt: skip
 ALL = [
     [*call, *form]
@@ -146,6 +149,12 @@ def ugly(surroundings, tmp_path, monkeypatch):
     (tmp_path / "qrels.txt").write_text(f"q{UGLY}\tid1{TURN}\t1\n", encoding="utf-8")
     (tmp_path / "wrong.txt").write_text(f"r{UGLY}\tid1{TURN}\t1\n", encoding="utf-8")
     qkvsearch.build("ws", items=items, interactions=log, encoder="corpus").close()
+    searched = SearchLog(Path("ws"), 30, print)
+    for visitor in "abc":
+        unknown = {"reason": "unknown_words", "words": [f"brot{UGLY}"]}
+        searched.add_search(visitor, f"brot{UGLY}", total=0, shown=[], no_hits=unknown)
+        query_id = searched.add_search(visitor, f"bread {UGLY}", total=8, shown=[])
+        searched.add_click(query_id, f"id1{TURN}", 4)
     monkeypatch.setenv("QKVSEARCH_WORKSPACE", "ws")
 
 

@@ -1,11 +1,12 @@
 """`search`, `recommend` and `similar`, each for one question; the first two also for a batch."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Self
 
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field, StrictFloat, model_validator
 from pydantic_core import PydanticCustomError
+from starlette.requests import Request
 from starlette.responses import Response
 
 from qkvsearch.engine import Engine
@@ -41,6 +42,7 @@ from qkvsearch.web.api.responses import (
     ranking_fields,
 )
 from qkvsearch.web.api.strict_route import StrictRoute
+from qkvsearch.web.service import Service
 
 router = APIRouter(route_class=StrictRoute)
 
@@ -128,6 +130,11 @@ class SearchResults(RankedItems):
     total_weak: int
     no_hits: NoHits | None
     facets: dict[str, dict[str, int]]
+    query_id: str | None = Field(
+        None,
+        description="By which `POST /api/v1/clicks` says which hit was clicked on. Only where the "
+        "server logs searches.",
+    )
 
 
 class SearchAnswers(BaseModel):
@@ -171,6 +178,22 @@ def as_asked(no_hits: dict[str, Any], question: SearchParameters) -> dict[str, A
     return {**{name: no_hits[name] for name in no_hits if name != "where"}, **asked}
 
 
+def answering_search(
+    service: Service, request: Request
+) -> Callable[[Engine, SearchParameters], dict[str, Any]]:
+    """Return what answers the searches of a request, and logs them where the server does so."""
+    searches = service.searches
+    if searches is None:
+        return answer_search
+    visitor = searches.visitor(request)
+
+    def answer_and_log(engine: Engine, question: SearchParameters) -> dict[str, Any]:
+        results = answer_search(engine, question)
+        return {**results, "query_id": searches.add(visitor, question, results)}
+
+    return answer_and_log
+
+
 @router.get(
     "/search",
     tags=["search"],
@@ -178,15 +201,14 @@ def as_asked(no_hits: dict[str, Any], question: SearchParameters) -> dict[str, A
     summary="Rank the items for a query",
 )
 async def search(
-    service: RequestService, parameters: Annotated[SearchParameters, Query()]
+    service: RequestService, request: Request, parameters: Annotated[SearchParameters, Query()]
 ) -> Response:
     """Hits for a query, with its corrections; weak ones only with `weak`. An empty query lists all
     items.
     """
     check_count(service, parameters.k)
-    return await service.ask(
-        lambda engine: as_json(answer_search(engine, parameters)), parameters.is_slow
-    )
+    answer = answering_search(service, request)
+    return await service.ask(lambda engine: as_json(answer(engine, parameters)), parameters.is_slow)
 
 
 @router.post(
@@ -195,9 +217,9 @@ async def search(
     responses=described_by(SearchAnswers),
     summary="Several searches at once",
 )
-async def search_batch(service: RequestService, batch: SearchBatch) -> Response:
+async def search_batch(service: RequestService, request: Request, batch: SearchBatch) -> Response:
     """An answer for each. If one of them is invalid, none is answered."""
-    return await answer_batch(service, batch.searches, answer_search)
+    return await answer_batch(service, batch.searches, answering_search(service, request))
 
 
 # --- recommend ---

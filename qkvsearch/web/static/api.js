@@ -23,12 +23,13 @@ export function query(values) {
   return found;
 }
 
-/** The answer to GET API + path, as JSON. Raises `Refused`. options: signal, method, body. */
+/** The answer to GET API + path, as JSON. Raises `Refused`. options: signal, method, body, headers; keepalive, for what is sent as the page
+ *  is left. */
 export async function ask(path, values = {}, options = {}) {
   const parameters = query(values).toString();
   const address = `${API}${path}${parameters ? `?${parameters}` : ""}`;
-  const { signal, method = "GET", body, headers = {} } = options;
-  const sent = { signal, method, headers: { Accept: "application/json", ...headers } };
+  const { signal, method = "GET", body, headers = {}, keepalive = false } = options;
+  const sent = { signal, method, keepalive, headers: { Accept: "application/json", ...headers } };
   if (body !== undefined) {
     sent.body = JSON.stringify(body);
     sent.headers["Content-Type"] = "application/json";

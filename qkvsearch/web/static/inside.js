@@ -2,6 +2,7 @@
 import { ask, Refused } from "./api.js";
 import { byId, el, owned } from "./dom.js";
 import { announce, begin } from "./shell.js";
+import { row, table } from "./tables.js";
 import { count, number, say, share } from "./words.js";
 
 const language = document.documentElement.lang;
@@ -12,18 +13,6 @@ const moment = (value) => el("time", { datetime: value, title: value }, dates.fo
 const english = (value) => el("span", { lang: "en" }, owned(value, 1000));
 const section = (title, ...children) => el("section", {}, el("h2", {}, title), ...children);
 const command = (line) => el("pre", { lang: "en" }, el("code", {}, `qkvsearch -w WORKSPACE ${line}`));
-
-/** A table that scrolls by itself where it is wider than the window. */
-function table(name, headings, rows) {
-  const head = el("tr", {}, headings.map((heading) => el("th", { scope: "col" }, heading)));
-  return el(
-    "div",
-    { class: "scroll", tabindex: 0, role: "group", "aria-label": say("scrolls", { name }) },
-    el("table", {}, el("thead", {}, head), el("tbody", {}, rows)),
-  );
-}
-
-const row = (...cells) => el("tr", {}, cells.map((cell, place) => el(place ? "td" : "th", { scope: place ? null : "row" }, cell)));
 
 // --- what is there ---
 

@@ -133,7 +133,10 @@ function more() {
 
 function show(found, values, newest) {
   const keep = values.offset > 0;
+  // Further hits are those of another answer, with an id of its own.
+  for (const hit of found.hits) hit.queryId = found.query_id;
   showHits(found.hits, {
+    clicked,
     columns: [...has.columns, ...has.addresses],
     keep,
     explained: found.explained,
@@ -186,6 +189,14 @@ function whyNone(none) {
   const name = none.operators ? `none_operators` : `none_${none.reason}`;
   const listed = (words) => text((words ?? []).map((word) => `“${word}”`).join(say("comma")));
   return say(name, { words: listed(none.operators ?? none.words), total: count(none.total ?? 0) });
+}
+
+/** Tell a server that logs searches which hit was clicked on. */
+function clicked(hit) {
+  if (!hit.queryId) return;
+  const body = { query_id: hit.queryId, item: hit.id, position: hit.rank };
+  // It counts, or it does not: whoever clicked has nothing to do with that.
+  ask("clicks", {}, { method: "POST", body, keepalive: true }).catch(() => null);
 }
 
 /** What stays when a link leaves the query. */

@@ -14,6 +14,7 @@ PAGES = {
     "/learn": "#main a",
     "/learn/softmax": "#main h2",
     "/inside": "#main table tbody tr",
+    "/searches": "#main section",
     "/docs": ".opblock",
 }
 MOST_BYTES = 150_000

@@ -13,7 +13,7 @@ let given = [];
 export const hits = () => given;
 
 /** Show rows of an answer. options: columns, {name, type, unit, display} of those to show; explain(hit), asks for the reasons of
- *  one; gone(hit), a promise of its `smallest`, or null; explained, those of which they are there already, by id; opened(ids), told which are open now; similar(hit), the
+ *  one; clicked(hit), told when one is opened; gone(hit), a promise of its `smallest`, or null; explained, those of which they are there already, by id; opened(ids), told which are open now; similar(hit), the
  *  address of its neighbours; keep, whether they are added to those that are there. */
 export function showHits(rows, options) {
   const list = byId("hits");
@@ -57,9 +57,15 @@ function entry(hit, sides, options) {
   if (has) {
     item.value = hit.rank;
     title.addEventListener("click", () => toggle(item, hit, options));
+    // A link may be opened beside the page by the middle button.
+    for (const kind of ["click", "auxclick"]) item.addEventListener(kind, (event) => followed(event) && options.clicked(hit));
   }
   return item;
 }
+
+/** Whether an event opens a hit, or follows one of its links. */
+const followed = ({ type, button, target }) =>
+  type === "click" ? Boolean(target.closest("a, .title")) : button === 1 && Boolean(target.closest("a"));
 
 const shortly = (hit) => brief(hit.title || hit.id);
 
