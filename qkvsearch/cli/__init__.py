@@ -34,6 +34,7 @@ GROUPS = {
         "remove": "changes",
         "record": "changes",
         "learn": "changes",
+        "rules": "rules",
         "records": "listings",
         "history": "listings",
         "users": "listings",

@@ -125,6 +125,7 @@ class SearchQuestion(Question):
         choices=(SMALLEST,),
     )
     anyway: bool = option("flag", "Show the nearest items where nothing answers the query.", False)
+    rules: bool = option("flag", "Apply the owner's rules: pinned, buried and boosted items.", True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,6 +175,7 @@ class RecommendQuestion(Question):
         minimum=0,
         maximum=1,
     )
+    rules: bool = option("flag", "Apply the owner's boosts.", True)
     # Adds `because` to each hit. The command line and the web API have more words for it.
     explain: Explain = option(
         "reasons",

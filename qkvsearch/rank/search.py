@@ -13,6 +13,7 @@ from qkvsearch.rank.candidates import candidates, groups_of, with_where_note
 from qkvsearch.rank.hit_passages import with_passages
 from qkvsearch.rank.listing import own_columns, with_fields
 from qkvsearch.rank.loaded_build import LoadedBuild
+from qkvsearch.rank.owner_rules import NO_RULES, QueryRules
 from qkvsearch.rank.query import Query
 from qkvsearch.rank.questions import SMALLEST, SearchQuestion
 from qkvsearch.rank.ranking import Ranking, rank
@@ -36,7 +37,9 @@ def search(build: LoadedBuild, question: SearchQuestion) -> Ranking:
     query = texts.reader.read(question.query, question.prefix)
     where_mask = candidates(catalog, build.n_items, question.where)
     mask = query.mask(where_mask, question.anyway)
-    fused = _scores(build, question, query, Filter(mask, question.n_ranked, groups), user_notes)
+    rules = _rules(build, question, query)
+    filter_ = Filter(mask, question.n_ranked, groups)
+    fused = _scores(build, question, query, filter_, user_notes, rules)
     ranking = rank(
         fused,
         catalog.names,
@@ -48,8 +51,9 @@ def search(build: LoadedBuild, question: SearchQuestion) -> Ranking:
     )
     ranking = with_where_note(ranking, question.where, where_mask)
     ranking = with_fields(ranking, catalog, columns)
-    ranking = texts.with_match(ranking, query)
-    ranking = _with_notes(ranking, build, question, query, user_notes, fused)
+    pinned = rules.pinned_rows(mask)
+    ranking = texts.with_match(ranking, query, pinned)
+    ranking = _with_notes(ranking, build, question, query, user_notes, fused).noted(rules.notes)
     ranking = replace(
         ranking,
         query=question.query,
@@ -62,6 +66,9 @@ def search(build: LoadedBuild, question: SearchQuestion) -> Ranking:
         from qkvsearch.rank.facets import facets
 
         is_match = texts.matching(query, question.heads, mask, ranking)
+        if pinned:
+            is_match = is_match.copy()
+            is_match[pinned] = True
         ranking = replace(ranking, facets=facets(catalog, facet_columns, is_match))
     if query.has_text:
         ranking = with_passages(ranking, texts.item_texts, question.passages)
@@ -72,6 +79,14 @@ def search(build: LoadedBuild, question: SearchQuestion) -> Ranking:
     if question.explain == SMALLEST:
         ranking = ranking.with_smallest()
     return ranking
+
+
+def _rules(build: LoadedBuild, question: SearchQuestion, query: Query) -> QueryRules:
+    """Return what the owner's rules do to the answer."""
+    rules = build.rules if question.rules else None
+    if rules is None:
+        return NO_RULES
+    return rules.of_query([question.query, query.understood.text])
 
 
 def _smallest_words(build: LoadedBuild, question: SearchQuestion) -> SmallestWords:
@@ -103,8 +118,10 @@ def _scores(
     query: Query,
     allowed: Filter,
     user_notes: list[str],
+    rules: QueryRules,
 ) -> Scores | None:
-    """Return the scores of all items; None where no head knows a word of the query.
+    """Return the scores of all items; None where no head knows a word of the query, and no rule
+    pins an item to it.
 
     user_notes: that the user is unknown, which is a user without preferences. Raises
     `UnknownIdError` for an unknown user with `strict_user`.
@@ -122,12 +139,15 @@ def _scores(
         allowed,
         question.anyway,
         question.prefix,
+        rules,
     )
-    has_text = query.has_text
-    if fused is not None and has_text and not question.anyway:
+    if fused is not None and query.has_text and not question.anyway:
         # An item that no head scores higher than the average item is no hit.
-        return fused.above_mean()
-    return fused
+        fused = fused.above_mean()
+    if not len(rules.placed_rows):
+        return fused
+    assert allowed.mask is not None
+    return rules.placed(fused, allowed.mask)
 
 
 def _with_notes(

@@ -50,10 +50,14 @@ Sums = dict[Group, float]
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """One side: a build, and the heads by which it answers, by default all."""
+    """One side: a build, and the heads by which it answers, by default all.
+
+    rules: whether the owner's rules apply.
+    """
 
     build: LoadedBuild
     heads: Sequence[str] | None = None
+    rules: bool = True
 
     @cached_property
     def ids(self) -> Ids:
@@ -80,7 +84,7 @@ class Answer:
 
     def __init__(self, side: Side, text: str) -> None:
         self.build, self._ids = side.build, side.ids
-        question = SearchQuestion(query=text, k=DEPTH, heads=side.heads)
+        question = SearchQuestion(query=text, k=DEPTH, heads=side.heads, rules=side.rules)
         self.ranking: Ranking = search(side.build, question)
         self.hits: dict[str, Hit] = {id_text(hit.id): hit for hit in self.ranking}
         self.items = list(self.hits)

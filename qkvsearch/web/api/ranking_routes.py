@@ -78,6 +78,7 @@ class SearchParameters(RankingParameters):
         Field(description="For each column, the words that match the query.", exclude=True),
     ] = False
     anyway: Flag = option("anyway")
+    rules: Flag = option("rules")
 
     @property
     def is_slow(self) -> bool:
@@ -172,6 +173,7 @@ class RecommendOptions(RankingParameters):
     recent: float | None = option("recent", le=1e9)
     damping: float = option("damping")
     diversity: float = option("diversity")
+    rules: Flag = option("rules", of=RecommendQuestion)
     because: int = option("because", MAX_LISTED, le=50)
 
 
