@@ -72,20 +72,21 @@ def add(pin: str | None, bury: str | None, boost: str | None, name: str | None) 
       qkvsearch -w shop rules add --boost "stock > 0: 0.5" --name "in stock"
       qkvsearch -w shop rules add --boost "made < 2015: -0.5"
     """
-    given = {"--pin": pin, "--bury": bury, "--boost": boost}
-    if sum(value is not None for value in given.values()) != 1:
+    if sum(value is not None for value in (pin, bury, boost)) != 1:
         raise click.UsageError("give one of --pin, --bury and --boost")
     run = settings()
     if boost is not None:
         condition, by = _boost(boost)
         done = run.open_writable().add_rule(boost=condition, by=by, name=name)
     else:
-        option = "pin" if pin is not None else "bury"
-        query, names = _placed(option, str(given[f"--{option}"]))
+        query, names = _placed("--pin" if bury is None else "--bury", str(pin or bury))
         engine = run.open_writable()
-        items = _items(engine, names)
-        place = {option: query}
-        done = engine.add_rule(**place, items=items, name=name)
+        done = engine.add_rule(
+            pin=query if bury is None else None,
+            bury=None if bury is None else query,
+            items=_items(engine, names),
+            name=name,
+        )
     run.notes(done.notes)
     run.message(f"Rule {done[0]['number']} added: {_in_words(done[0])}.")
 
@@ -96,6 +97,8 @@ def _boost(text: str) -> tuple[str, float]:
     >>> _boost("stock = 1: 0.5")
     ('stock = 1', 0.5)
     """
+    from qkvsearch.learn.rule_changes import MAX_BY
+
     condition, colon, number = text.rpartition(":")
     try:
         by = float(number)
@@ -103,18 +106,20 @@ def _boost(text: str) -> tuple[str, float]:
         colon = ""
     if not colon or not condition.strip():
         raise click.UsageError(f'--boost is {BOOST}, such as "stock = 1: 0.5", not {text!r}')
+    if not by or not abs(by) <= MAX_BY:
+        raise click.UsageError(f"--boost: X is from -{MAX_BY:g} to {MAX_BY:g}, and not 0: {text!r}")
     return condition.strip(), by
 
 
 def _placed(option: str, text: str) -> tuple[str, str]:
     """Return the query and the names of items. Raises `click.UsageError`.
 
-    >>> _placed("pin", "tent=m042,m017")
+    >>> _placed("--pin", "tent=m042,m017")
     ('tent', 'm042,m017')
     """
     query, sign, names = text.partition("=")
     if not sign or not names.strip():
-        raise click.UsageError(f"--{option} is {PLACE}, such as tent=m042, not {text!r}")
+        raise click.UsageError(f"{option} is {PLACE}, such as tent=m042, not {text!r}")
     return query.strip(), names.strip()
 
 

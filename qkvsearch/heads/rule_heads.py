@@ -11,7 +11,7 @@ class BoostHead(SearchHead):
     name = "boosts"
     titles = by_language(en="boosts", zh="加权")
     colours = ("#5a7d1a", "#a9cc66")
-    reason = "the owner's boosts"
+    reason = "the owner's boost"
     is_of_item = True
 
 
@@ -21,7 +21,7 @@ class PinHead(SearchHead):
     name = "pins"
     titles = by_language(en="pinned or buried", zh="置顶或置底")
     colours = ("#8c5a9e", "#cfa6dd")
-    reason = "the owner's pins"
+    reason = "the owner's rule"
     is_of_item = True
 
 

@@ -7,11 +7,11 @@ from typing import Any
 
 from qkvsearch._utils.limits import QUERY
 from qkvsearch._utils.validation import is_number, require
-from qkvsearch.errors import QkvError, listed_names, quantity
+from qkvsearch.errors import QkvError, UnknownIdError, listed_names, quantity
 from qkvsearch.rank.candidates import positions_of
 from qkvsearch.rank.listing import Listing
 from qkvsearch.rank.loaded_build import LoadedBuild
-from qkvsearch.rank.owner_rules import OwnerRules, query_key
+from qkvsearch.rank.owner_rules import OwnerRules, items_under, query_key
 from qkvsearch.store import Workspace
 from qkvsearch.store.rules_file import BOOST, BURY, PIN, Rule, StoredRules
 from qkvsearch.tables.ids import Id, id_text
@@ -96,7 +96,7 @@ def _boosting_rule(
     """Return a rule that boosts items, and a note on how many there are. Raises `QkvError`."""
     is_valid = is_number(by) and by != 0 and abs(float(by or 0.0)) <= MAX_BY
     require(is_valid, "by", by, f"a number from {-MAX_BY:g} to {MAX_BY:g}, and not 0")
-    items = build.catalog.conditions.mask(boost)
+    items = items_under(build.catalog, boost, "`boost`")
     _check_name(name)
     rule = Rule(number=0, kind=BOOST, where=boost, by=float(by or 0.0), name=name)
     return rule, [f"It holds for {int(items.sum()):,} of {quantity(build.n_items, 'item')}."]
@@ -138,14 +138,14 @@ def _check_beside(rule: Rule, other: Rule) -> None:
 
 
 def removed_rule(workspace: Workspace, number: int) -> Listing:
-    """Remove a rule, and return it. Raises `QkvError` for an unknown number,
-    and `WorkspaceError`.
+    """Remove a rule, and return it. Raises `UnknownIdError` for an unknown number, and
+    `WorkspaceError`.
     """
     with workspace.writing("rules"):
         stored = workspace.rules.read()
         rule = next((rule for rule in stored.rules if rule.number == number), None)
         if rule is None:
-            raise QkvError(f"no rule {number}; {_there_are(stored)}")
+            raise UnknownIdError(f"no rule {number}; {_there_are(stored)}")
         workspace.rules.write(stored.without(number))
     return Listing([_row(rule)], 1, NAMES)
 

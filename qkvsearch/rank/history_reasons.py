@@ -41,6 +41,8 @@ LINES = {
     "later": "people who {did} {title} {did} this later",
     "similar": f"{SIMILAR_TO} {{title}}",
 }
+# What `how` is for a boost of the owner, which has no sentence but its name.
+RULE = "rule"
 LIKED = "liked"
 
 
@@ -174,9 +176,10 @@ class _Entries:
 
     def of(self, part: ScoreComponent) -> dict[str, Any]:
         """Return the entry of an item of the history, or of what belongs to no item."""
-        title = self.title_of.get(part.query, part.head)
         if part.head in RULE_HEADS:
-            title = part.key
+            boost = {"id": None, "title": part.key, "contribution": part.value}
+            return {**boost, "how": RULE}
+        title = self.title_of.get(part.query, part.head)
         entry = {"id": part.query, "title": title, "contribution": part.value}
         if part.query is not None:
             how = self.how[-1 if part.value < 0 else 1]

@@ -243,9 +243,21 @@ def _of_keys(by_query: Mapping[str, Sequence[Placed]], keys: Iterable[str]) -> l
 
 def _read_boost(rule: Rule, catalog: StoredCatalog) -> Boost:
     """Return a boost. Raises `QkvError` for a condition that the catalog cannot answer."""
-    with released():  # what a condition compares may take seconds
-        items = catalog.conditions.mask(str(rule.where))
+    items = items_under(catalog, str(rule.where), "its condition")
     return Boost(boost_name(rule), items, float(rule.by or 0.0))
+
+
+def items_under(catalog: StoredCatalog, condition: str, what: str) -> np.ndarray:
+    """Return the items for which the condition of a boost holds, bool (n_items,). what: its name in
+    an error. Raises `QkvError`.
+    """
+    try:
+        with released():  # what a condition compares may take seconds
+            return catalog.conditions.mask(condition)
+    except QkvError as error:
+        if type(error) is not QkvError:  # damage, and an answer that takes too long
+            raise
+        raise QkvError(str(error).replace("`where`", what, 1)) from None
 
 
 def _place(rule: Rule, catalog: StoredCatalog, of_query: list[Placed]) -> None:

@@ -82,6 +82,19 @@ class RulesFile:
             pass
         raise DamagedError(self.path, "it is not a list of rules")
 
+    def set_aside(self) -> Path:
+        """Rename a damaged file, so that the owner can look at it, and return its new path. Raises
+        `WorkspaceError`.
+        """
+        aside = self.path.with_suffix(".damaged")
+        try:
+            self.path.replace(aside)
+        except OSError as error:
+            raise WorkspaceError(
+                f"{self.path}: cannot rename: {error.strerror or error}"
+            ) from error
+        return aside
+
     def write(self, stored: StoredRules) -> None:
         """Replace the rules; the rename of the file is the commit. Raises `WorkspaceError`."""
         rules = [asdict(rule) for rule in stored.rules]

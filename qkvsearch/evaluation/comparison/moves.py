@@ -19,6 +19,7 @@ from qkvsearch._utils.shown_sums import DECIMALS, signed
 from qkvsearch.errors import Count
 from qkvsearch.evaluation.comparison.sides import Answer, Group
 from qkvsearch.heads.dense_head import MEANING
+from qkvsearch.heads.rule_heads import RULE_HEADS
 from qkvsearch.rank.reasons import KINDS, short
 from qkvsearch.tables.ids import Id
 
@@ -242,7 +243,9 @@ class _Pair:
         head, of_head = max(_by_head(parts).items(), key=lambda pair: sign * pair[1])
         of_words = {word: value for (name, word), value in parts.items() if name == head}
         word = max(of_words, key=lambda word: sign * of_words[word])
-        if word is None or sign * of_words[word] < WORD_SHARE * sign * of_head:
+        if head in RULE_HEADS:
+            text, value = f"{KINDS[head]} “{word}”{self._counts(head)}", of_words[word]
+        elif word is None or sign * of_words[word] < WORD_SHARE * sign * of_head:
             text, value = self._kind(head), of_head
         else:
             text, value = self._of_word(word, head), of_words[word]
@@ -272,14 +275,18 @@ class _Pair:
         kind = KINDS.get(head, MEANING)
         if kind == MEANING:  # there may be several
             kind = f"{kind} by {head}"
+        return f"{kind}{self._counts(head)}"
+
+    def _counts(self, head: str) -> str:
+        """Return whether a head counts more or less now; nothing where it counts the same."""
         if head not in self.after.heads:
-            return f"{kind}, which no longer counts"
+            return ", which no longer counts"
         if head not in self.before.heads:
-            return f"{kind}, which counts only now"
+            return ", which counts only now"
         before, after = (side.weights.get(head, 0.0) for side in (self.before, self.after))
         if abs(after - before) <= SAME_WEIGHT * max(before, after):
-            return kind
-        return f"{kind}, which counts {'more' if after > before else 'less'} now"
+            return ""
+        return f", which counts {'more' if after > before else 'less'} now"
 
 
 def _shown(value: float) -> str:
