@@ -19,7 +19,7 @@ from qkvsearch._utils.shown_sums import DECIMALS, signed
 from qkvsearch.errors import Count
 from qkvsearch.evaluation.comparison.sides import Answer, Group
 from qkvsearch.heads.dense_head import MEANING
-from qkvsearch.heads.rule_heads import RULE_HEADS
+from qkvsearch.heads.rule_heads import PINS, RULE_HEADS
 from qkvsearch.rank.reasons import KINDS, short
 from qkvsearch.tables.ids import Id
 
@@ -165,11 +165,11 @@ class _Pair:
         if self.lower.row(self.item) < 0:
             return Reason(wording.one_catalog)
         if self.lower.is_silent:
-            return Reason(self._why_silent())
+            return Reason(self._pinned() or self._why_silent())
         if not self.lower.meets_conditions(self.item):
             return Reason(wording.conditions)
         if not self.lower.is_ranked(self.item):
-            return Reason(self._why_no_hit())
+            return Reason(self._pinned() or self._why_no_hit())
 
         # Those that are above the item only where it ranks lower.
         above = set(self.higher.above(self.item))
@@ -185,6 +185,11 @@ class _Pair:
         return self._by_scores(ranked)
 
     # --- reasons that are no scores ---
+
+    def _pinned(self) -> str:
+        """Return the rule that makes the item a hit in one answer alone; empty without one."""
+        rules = [group.word for group in self.higher.sums(self.item) if group.head == PINS.name]
+        return self._of_rule(rules[0], PINS.name) if rules else ""
 
     def _why_silent(self) -> str:
         """Return why one answer has no hits at all."""
@@ -244,7 +249,7 @@ class _Pair:
         of_words = {word: value for (name, word), value in parts.items() if name == head}
         word = max(of_words, key=lambda word: sign * of_words[word])
         if head in RULE_HEADS:
-            text, value = f"{KINDS[head]} “{word}”{self._counts(head)}", of_words[word]
+            text, value = self._of_rule(word, head), of_words[word]
         elif word is None or sign * of_words[word] < WORD_SHARE * sign * of_head:
             text, value = self._kind(head), of_head
         else:
@@ -269,6 +274,10 @@ class _Pair:
         text = f"{what}, {self._kind(head)}"
         found = self._found(word)
         return f"{text}; {found}" if found else text
+
+    def _of_rule(self, name: str | None, head: str) -> str:
+        """Return a rule of the owner by its name, and whether rules count in one answer alone."""
+        return f"{KINDS[head]} “{name}”{self._counts(head)}"
 
     def _kind(self, head: str) -> str:
         """Return what a head compares, in plain words, and whether it counts more or less now."""
