@@ -163,6 +163,22 @@ def test_the_empty_query_has_rules_too(camp):
     check_sums(ranking)
 
 
+def test_a_pinned_item_is_no_weak_hit(camp):
+    camp.add_rule(pin="tent", items=[9])
+    ranking = camp.search("tent", weak=False)
+    assert (ids(ranking)[0], ranking[0].match) == (9, "strong")
+    assert ranking.total == len(ranking) == camp.search("tent", rules=False).total + 1
+    camp.add_rule(pin="zanzibar", items=[9])
+    pinned = camp.search("zanzibar", weak=False)
+    assert (ids(pinned), pinned.total, pinned.no_hits) == ([9], 1, None)
+
+
+def test_an_order_by_a_column_is_obeyed(camp):
+    camp.add_rule(pin="tent", items=[9])
+    assert ids(camp.search("tent", sort="-id"))[0] == 9
+    assert ids(camp.search("tent", sort="id"))[-1] == 9
+
+
 def test_pages_of_hits_go_on_below_pinned_ones(camp):
     camp.add_rule(pin="tent", items=[9, 8])
     whole = ids(camp.search("tent", k=5))

@@ -206,7 +206,16 @@ def test_a_snippet_is_the_passage_that_answers(shop, tmp_path):
 
 def test_an_envelope_is_the_whole_answer(shop):
     found = shop.search("jakcet", facets="genre").envelope()
-    assert list(found) == ["query", "notes", "corrections", "facets", "hits"]
+    assert list(found) == [
+        "query",
+        "notes",
+        "corrections",
+        "total",
+        "total_weak",
+        "no_hits",
+        "facets",
+        "hits",
+    ]
     assert found["query"] == "jakcet"
     assert len(found["hits"]) == len(shop.search("jakcet"))
 

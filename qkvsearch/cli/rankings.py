@@ -79,6 +79,8 @@ Answer = tuple[str, list[dict[str, Any]], "Ranking"]
 @question_option("prefix")
 @question_option("anyway")
 @question_option("rules", "--rules/--no-rules", show_default=True)
+@question_option("weak", "--weak/--no-weak", default=None)
+@question_option("sort", metavar="COLUMN")
 @question_option("heads", metavar="NAMES")
 @click.option(
     "--queries",
@@ -89,7 +91,8 @@ Answer = tuple[str, list[dict[str, Any]], "Ranking"]
 @click.option(
     "--envelope",
     is_flag=True,
-    help="Write one JSON object: query, notes, corrections, facets, hits.",
+    help="Write one JSON object: query, notes, corrections, total, total_weak, no_hits, facets, "
+    "hits.",
 )
 @question_option("strict_user")
 def search(
@@ -122,18 +125,28 @@ def search(
     engine = run.open()
     # A table marks matching words; the other formats have them only with the reasons.
     options["explain"] = engine_explain(explain) or output.format == "table"
-    answers = []
+    is_batch = queries is not None
+    answers: list[Answer] = []
+    envelopes: list[dict[str, Any]] = []
     for id_, text in _texts(query, queries).items():
         ranking = engine.search(text, **options)
         notes = [*no_hits_notes(ranking, options, ""), *ranking.notes]
         rows = explained_rows(ranking, explain)
-        if queries:
+        if is_batch:
             notes = [f"{id_}: {note}" for note in notes]
             rows = [{"query": id_, **row} for row in rows]
         run.notes(notes)
-        # There may be many queries: keep no scores of all items.
-        answers.append((id_, rows, replace(ranking, head=None)))
-    _write_answers(answers, output, envelope, explain, is_batch=queries is not None)
+        if envelope:
+            envelopes.append(_envelope(id_, rows, ranking, is_batch))
+        else:
+            # There may be many queries: keep no scores of all items.
+            answers.append((id_, rows, replace(ranking, head=None, found=None)))
+    if not envelope:
+        _write_answers(answers, output, explain, is_batch)
+    elif is_batch or output.format == "jsonl":
+        output.write(envelopes, str)
+    else:
+        output.write_one(envelopes[0], envelopes, str)
 
 
 def _texts(query: tuple[str, ...], queries: Path | None) -> dict[str, str]:
@@ -148,21 +161,19 @@ def _texts(query: tuple[str, ...], queries: Path | None) -> dict[str, str]:
     return {"": " ".join(query)}
 
 
+def _envelope(
+    id_: str, rows: list[dict[str, Any]], ranking: Ranking, is_batch: bool
+) -> dict[str, Any]:
+    """Return an answer as one object, of many queries with the id of its query."""
+    context = click.get_current_context()
+    notes = [spelled(note, context, context.command) for note in ranking.notes]
+    answer = replace(ranking, notes=notes).envelope(rows)
+    return {"id": id_, **answer} if is_batch else answer
+
+
 def _write_answers(
-    answers: list[Answer], output: Output, envelope: bool, explain: str | None, is_batch: bool
+    answers: list[Answer], output: Output, explain: str | None, is_batch: bool
 ) -> None:
-    if envelope:
-        context = click.get_current_context()
-        envelopes = []
-        for id_, rows, ranking in answers:
-            notes = [spelled(note, context, context.command) for note in ranking.notes]
-            answer = replace(ranking, notes=notes).envelope(rows)
-            envelopes.append({"id": id_, **answer} if is_batch else answer)
-        if is_batch or output.format == "jsonl":
-            output.write(envelopes, str)
-        else:
-            output.write_one(envelopes[0], envelopes, str)
-        return
     fields = [name for *_, ranking in answers for name in field_names(ranking, explain)]
     all_rows = [row for _, rows, _ in answers for row in rows]
     names = ["query", *fields] if is_batch else fields

@@ -291,6 +291,8 @@ class Engine:
         explain: Explain = False,
         anyway: bool = False,
         rules: bool = True,
+        weak: bool | None = None,
+        sort: str | None = None,
     ) -> Ranking:
         """Rank items for a text query.
 
@@ -320,6 +322,15 @@ class Engine:
         anyway: also rank items for a query that the catalog does not answer, which otherwise has
             no hits.
         rules: whether the owner's rules (`add_rule`) apply.
+        weak: True lists weak matches below all others, and False leaves them out. By default all
+            hits are ranked by their scores alone.
+        sort: a column, ascending, or descending after "-"; "users": most users first. All hits that
+            are not weak are put in its order, empty cells last and equal ones by their scores; with
+            `weak`, weak ones follow in the same order.
+
+        `total` of the ranking is the number of hits on all pages without weak ones, which facets
+        count as well, and `total_weak` the number of the others. Where there is none, `no_hits`
+        says why.
 
         An item that no head scores higher than the average item is no hit. The `notes` say what was
         changed in the query or not read, and that nothing answers it. Raises `QkvError` for a head,
@@ -343,6 +354,8 @@ class Engine:
             explain=explain,
             anyway=anyway,
             rules=rules,
+            weak=weak,
+            sort=sort,
         )
         with self._question() as build:
             return search(build, question)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -14,7 +14,7 @@ import numpy as np
 
 from qkvsearch._utils.caching import cached_property
 from qkvsearch._utils.validation import check_id
-from qkvsearch.errors import QkvError, listed_names, quantity, suggest
+from qkvsearch.errors import QkvError, quantity
 from qkvsearch.heads.histories import Histories
 from qkvsearch.rank.candidates import candidates
 from qkvsearch.rank.display import address_columns, unit_of
@@ -31,6 +31,7 @@ from qkvsearch.rank.listing import (
 )
 from qkvsearch.rank.loaded_build import LoadedBuild
 from qkvsearch.rank.ranking import own_key
+from qkvsearch.rank.sorting import sorted_rows
 from qkvsearch.store import StoredCatalog
 from qkvsearch.tables.catalog_columns import StoredColumn
 from qkvsearch.tables.column_types import type_named
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 USER_NAMES = ("id", "interactions", "recorded")
-USERS = "users"
 # A text column with more values is counted only if each value has this many items on average.
 MAX_VALUES, ITEMS_EACH = 50, 5
 # No column is counted whose values have fewer items on average, or are longer.
@@ -151,7 +151,7 @@ class ItemRows(RowsById):
         rows = np.flatnonzero(candidates(self.catalog, self.build.n_items, where))
         notes: builtins.list[str] = []
         if sort is not None:
-            rows, notes = sorted_rows(self.build.histories, rows, sort)
+            rows, notes = sorted_rows(self.build, rows, sort)
         return replace(
             item_rows(self.catalog, page_of(rows, k, offset), columns),
             total=len(rows),
@@ -294,54 +294,7 @@ def _variants(catalog: StoredCatalog, position: int) -> dict[str, str]:
     return listed
 
 
-# --- sorting, and columns worth counting ---
-
-
-def sorted_rows(histories: Histories, rows: np.ndarray, sort: str) -> tuple[np.ndarray, list[str]]:
-    """Return row numbers of items in the order of a column's cells, ascending, or descending after
-    "-", and notes; "users" puts items with most users first. Empty cells are last, equal ones keep
-    their order. Raises `QkvError`, which names `sort`, for an unknown column.
-    """
-    columns = histories.catalog.catalog_columns
-    if sort == USERS:
-        counts = histories.user_counts[rows]
-        notes = []
-        if not counts.any():
-            notes.append("`sort`: there are no interactions with these items.")
-        return rows[np.argsort(-counts, kind="stable")], notes
-    # A column may be named "-price".
-    is_descending = sort.startswith("-") and not columns.has(sort)
-    name = sort.removeprefix("-") if is_descending else sort
-    if not columns.has(name):
-        near = suggest(name, [*columns.names, USERS])
-        raise QkvError(
-            f"`sort`: no column {name!r}{near} (columns: {listed_names(columns.names)}; or {USERS})"
-        )
-    column = columns.find(name)
-    cells = histories.catalog.values.cells(column.stored)
-    ranks = _ranks(cells.distinct, is_descending, type_named(column.type).order)
-    return rows[np.argsort(ranks[cells.codes[rows]], kind="stable")], []
-
-
-def _ranks(cells: Sequence[Any], is_descending: bool, order: Callable[[Any], Any]) -> np.ndarray:
-    """Return the place of each cell in their order, int64 (n,), with empty cells last.
-
-    Numbers come before texts. order: what a cell is ordered by.
-
-    >>> by_text = type_named("text").order
-    >>> _ranks(["b", 10, None, "A", "a"], is_descending=False, order=by_text).tolist()
-    [2, 0, 3, 1, 1]
-    """
-    keys: dict[int, tuple[bool, Any]] = {}
-    for code, cell in enumerate(cells):
-        if cell is not None:
-            keys[code] = isinstance(cell, str), order(cell)
-    in_order = sorted(set(keys.values()), reverse=is_descending)
-    rank_of = {key: rank for rank, key in enumerate(in_order)}
-    ranks = np.full(len(cells), len(rank_of))
-    for code, key in keys.items():
-        ranks[code] = rank_of[key]
-    return ranks
+# --- columns worth counting ---
 
 
 def _has_long_values(catalog: StoredCatalog, column: StoredColumn) -> bool:

@@ -7,21 +7,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from qkvsearch.errors import Count
 from qkvsearch.heads.answerability import (
     MIN_SPREAD,
     Answerability,
     WordStatistics,
-    letters_of,
 )
 from qkvsearch.heads.single_units import SingleUnits
 from qkvsearch.heads.stored_models import StoredModels
 from qkvsearch.heads.unit_phrases import has_unspaced, largest_covered_share
 from qkvsearch.rank.ranking import Ranking
-from qkvsearch.scores.approximate import score_candidates
 from qkvsearch.scores.fusion import Scores
 from qkvsearch.text.analysis import Token
 from qkvsearch.text.encoders import LEARNED
-from qkvsearch.text.labelled import LabelledVectors
 
 # A query of so few words is answered where one of them is rare.
 FEW_WORDS = 3
@@ -50,6 +48,13 @@ def none_found(fused: Scores | None, ranking: Ranking, k: int) -> list[str]:
     if fused is None:
         return [UNKNOWN]
     return ["No hits: no item is left that answers."] if not ranking.n_candidates else []
+
+
+def weak_alone(n: int) -> str:
+    """Return a note that there are only weak hits, so many, which were not asked for."""
+    n_weak = Count(n)
+    these = f"{n_weak} {n_weak:item matches|items match} only weakly"
+    return f"No hits: {these}; `weak` lists {n_weak:it|them}."
 
 
 class Answerable(NamedTuple):
@@ -159,39 +164,6 @@ def are_near(
     if head in known.relative:
         level = known.noise_level(head, words.letters, NEAR)
     return np.asarray(_value(known, head, heads[head], positions) > level)
-
-
-def matches(
-    models: StoredModels,
-    tokens: Sequence[Token],
-    lexical: Scores | None,
-    vectors: LabelledVectors | None,
-) -> np.ndarray:
-    """Return which items match a query, bool (n_items,).
-
-    An item matches if it has a word of the query. It also matches if it is more similar, by
-    `judging_head`, than items are to texts that cannot be answered.
-
-    lexical: scores of the lexical head, None where it knows no word. vectors: the query of the
-    judging head, None where that does not count.
-    """
-    is_match = np.zeros(models.n_items, dtype=bool)
-    if lexical is not None:
-        is_match = lexical.scores > 0
-    if vectors is None or not len(vectors):
-        return is_match
-    head = judging_head(models)
-    known = models.answerability
-    # By the keys of the search, as its scores are, also where `tune search` weighed the columns.
-    keys = models.search_keys(head)
-    threshold = known.match_level(head, letters_of(tokens))
-    if head in known.relative:
-        scores = score_candidates(keys.head(head, vectors))
-        if scores is None:
-            return is_match
-        mean, deviation = scores.moments
-        threshold = mean + threshold * max(deviation, MIN_SPREAD)
-    return is_match | keys.above(vectors, threshold)
 
 
 def judging_head(models: StoredModels) -> str:

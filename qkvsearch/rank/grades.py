@@ -52,7 +52,11 @@ PAIRS_OF_A_WORD = 3
 # The logarithm of the rank in meaning where no head tells it: about that of a right first hit.
 UNKNOWN_RANK = 0.7
 # Ranks beyond the tenth are all as far.
-MAX_RANK = log1p(10)
+FIRST_RANKS = 10
+MAX_RANK = log1p(FIRST_RANKS)
+NO_ITEMS = np.zeros(0, np.int32)
+# The ranks of so many items are counted one by one.
+MAX_COUNTED = 100
 
 
 @dataclass(frozen=True)
@@ -123,6 +127,44 @@ def grades(
         keys, index = models.units.terms, models.units.words
         rows = fused.best.of_items[positions]
     words = QueryWords.of(keys, index, query, tokens, rows)
+    is_strong, is_weak = _judged(models, query, words, fused, positions)
+    is_strong |= words.together(index, rows) >= MOST
+    if codes is not None:
+        is_strong |= codes.scores[positions] > 0
+    return np.where(is_strong, STRONG, np.where(is_weak, WEAK, GOOD)).tolist()
+
+
+def weak_items(
+    models: StoredModels,
+    query: Lookup,
+    tokens: Sequence[Token],
+    fused: Scores,
+    codes: Scores | None,
+) -> np.ndarray:
+    """Return which items `grades` calls weak, bool (n_items,). The arguments are those of `grades`.
+
+    Where the words of an item stand is not asked: only an item that has most of them can be strong
+    by that, and such an item is not weak.
+    """
+    positions = np.arange(models.n_items)
+    keys: TermKeys = models.lexical_keys
+    index, rows = models.words, positions
+    if fused.best is not None and models.units is not None:
+        keys, index = models.units.terms, models.units.words
+        rows = fused.best.of_items
+    words = QueryWords.of(keys, index, query, tokens, rows)
+    _, is_weak = _judged(models, query, words, fused, positions)
+    if codes is not None:
+        is_weak &= codes.scores <= 0
+    return is_weak
+
+
+def _judged(
+    models: StoredModels, query: Lookup, words: QueryWords, fused: Scores, positions: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return which hits are strong and which are weak by their probabilities and by the share of
+    the words that they have, bool (n,) each.
+    """
     fitted = grader()
     probabilities = fitted.probabilities(numbers(models, words, fused, positions))
     has_much = words.shares >= MUCH
@@ -136,10 +178,7 @@ def grades(
             # A hit with one of two words is near for that word, which says nothing new.
             is_near &= words.shares == 0
         is_weak &= ~is_near
-    is_strong |= words.together(index, rows) >= MOST
-    if codes is not None:
-        is_strong |= codes.scores[positions] > 0
-    return np.where(is_strong, STRONG, np.where(is_weak, WEAK, GOOD)).tolist()
+    return is_strong, is_weak
 
 
 def numbers(
@@ -180,14 +219,34 @@ def _rank_in_meaning(
     weights = np.array([models.head_weights[name] for name in dense])
     if not weights.any():
         weights = np.ones(len(dense))
-    ranks = np.array([_ranks(heads[name].scores, positions) for name in dense])
+    means = np.full(len(positions), MAX_RANK)
+    ranked = _first_in_a_head([heads[name].scores for name in dense], positions)
+    ranks = np.array([_ranks(heads[name].scores, positions[ranked]) for name in dense])
     mean = weights @ np.log1p(ranks) / weights.sum()
-    return np.asarray(np.minimum(mean, MAX_RANK))
+    means[ranked] = np.minimum(mean, MAX_RANK)
+    return means
 
 
-def _ranks(scores: np.ndarray, positions: np.ndarray) -> list[int]:
+def _first_in_a_head(all_scores: Sequence[np.ndarray], positions: np.ndarray) -> np.ndarray:
+    """Return the indices of the positions whose mean rank may be below the largest one.
+
+    A mean is below `MAX_RANK` only if a rank is. To count the ranks of a few items takes less time
+    than to find out which they are, and of all items a hundred thousand times as long.
+    """
+    if len(positions) <= MAX_COUNTED:
+        return np.arange(len(positions))
+    n_first = min(FIRST_RANKS + 1, len(all_scores[0]))
+    is_first = np.zeros(len(all_scores[0]), dtype=bool)
+    for scores in all_scores:
+        is_first |= scores >= np.partition(scores, -n_first)[-n_first]
+    return np.flatnonzero(is_first[positions])
+
+
+def _ranks(scores: np.ndarray, positions: np.ndarray) -> np.ndarray:
     """Return how many items have a higher score than each of these, (n,)."""
-    return [int(np.count_nonzero(scores > score)) for score in scores[positions]]
+    distinct, which = np.unique(scores[positions], return_inverse=True)
+    ranks = [int(np.count_nonzero(scores > score)) for score in distinct]
+    return np.array(ranks, dtype=np.int64)[which]
 
 
 # --- the words that a query and a hit share ---
@@ -208,10 +267,14 @@ class QueryWords:
     n: float
     # How much each word counts, (n_words,): its idf times its rarity in the language squared.
     weights: np.ndarray
-    # Which hits have each word, bool (n_words, n).
-    has: np.ndarray
+    # The items that have each word, ascending rows.
+    items: Sequence[np.ndarray]
     # What each is looked up by.
     terms: Sequence[QueryTerm]
+    # The rows of the hits, (n,).
+    positions: np.ndarray
+    # Of the items, or of the passages.
+    n_rows: int
 
     @classmethod
     def of(
@@ -223,31 +286,44 @@ class QueryWords:
         positions: np.ndarray,
     ) -> QueryWords:
         """Look the words of a query up. tokens: all of them in order, with stop words."""
-        # The type of the items that have a word, which are not copied to compare them.
-        positions = positions.astype(np.int32)
         asking = asking_terms(tokens, keys.rarity)
         pairs = list(zip(query.tokens, query.terms, strict=False))
         asked_for = [(token, term) for token, term in pairs if token.term not in asking] or pairs
-        words = [_Found.of(keys, token, term, positions) for token, term in asked_for]
+        words = [_Found.of(keys, token, term) for token, term in asked_for]
         n_words: float = len(words)
         if has_unspaced(query.tokens):
             n_words = sum(1 / PAIRS_OF_A_WORD if _is_thai(word.text) else 1 for word in words)
             alone = SingleUnits.of(keys, index, query.tokens)
             as_words = {} if alone is None else alone.as_words
-            words = _without_overlap(keys, words, positions, as_words)
-        if not words:
-            return cls(0, np.zeros(0), np.zeros((0, len(positions)), dtype=bool), [])
+            words = _without_overlap(keys, words, as_words)
         return cls(
-            n=n_words,
+            n=n_words if words else 0,
             weights=np.array([word.weight for word in words]),
-            has=np.array([word.has for word in words]),
+            items=[word.items for word in words],
             terms=[word.term for word in words],
+            positions=positions,
+            n_rows=keys.n_items,
         )
 
     @cached_property
     def shares(self) -> np.ndarray:
-        """The share of the words that each hit has, by their weights, (n,); 0 without words."""
-        return np.asarray(self.weights @ self.has / max(float(self.weights.sum()), 1e-9))
+        """The share of the words that each hit has, by their weights, (n,); 0 without words.
+
+        The weights are added in the order of the words, however many hits there are, so that a
+        share does not depend on what else is graded.
+        """
+        if len(self.positions) > MAX_COUNTED:
+            of_rows = np.zeros(self.n_rows)
+            for weight, items in zip(self.weights, self.items, strict=True):
+                of_rows[items] += weight
+            found = of_rows[self.positions]
+        else:
+            found = np.zeros(len(self.positions))
+            # The type of the items that have a word, which are not copied to compare them.
+            positions = self.positions.astype(np.int32)
+            for weight, items in zip(self.weights, self.items, strict=True):
+                found += weight * _has(items, positions)
+        return found / max(float(self.weights.sum()), 1e-9)
 
     def together(self, index: WordIndex, positions: np.ndarray) -> np.ndarray:
         """Return the share of the words that each hit has together, (n,); 0 below `MOST`.
@@ -283,14 +359,21 @@ class QueryWords:
         return float(together.max(initial=0.0)) / present if present > 0 else 1.0
 
 
+def _has(items: np.ndarray, positions: np.ndarray) -> np.ndarray:
+    """Return which of the positions are among ascending items, bool (n,)."""
+    if not len(items):
+        return np.zeros(len(positions), dtype=bool)
+    return np.asarray(items.take(items.searchsorted(positions), mode="clip") == positions)
+
+
 class _Found(NamedTuple):
     """A word of a query as the catalog has it."""
 
     text: str
     weight: float
-    # Which hits have it, bool (n,).
-    has: np.ndarray
-    # How many items have it.
+    # The items that have it, ascending rows.
+    items: np.ndarray
+    # How many items have it, in whatever place.
     n_items: int
     term: QueryTerm
 
@@ -300,15 +383,11 @@ class _Found(NamedTuple):
         return self.n_items > 0
 
     @classmethod
-    def of(cls, keys: TermKeys, token: Token, term: QueryTerm, positions: np.ndarray) -> _Found:
+    def of(cls, keys: TermKeys, token: Token, term: QueryTerm) -> _Found:
         items = keys.items_with(term)
-        if len(items):
-            has = items.take(items.searchsorted(positions), mode="clip") == positions
-        else:
-            has = np.zeros(len(positions), dtype=bool)
         idf = keys.idf_of(len(items))
         rarity = keys.rarity.get(token.term, 1.0) ** RARITY_POWER
-        return cls(token.text, idf * rarity * term.boost, has, len(items), term)
+        return cls(token.text, idf * rarity * term.boost, items, len(items), term)
 
 
 def _ways(term: QueryTerm) -> set[str]:
@@ -353,13 +432,12 @@ def _is_pair(text: str) -> bool:
 def _without_overlap(
     keys: TermKeys,
     found: Sequence[_Found],
-    positions: np.ndarray,
     as_words: Mapping[str, np.ndarray],
 ) -> list[_Found]:
     """Return the words with each run of overlapping pairs as `_by_units` has it."""
     words: list[_Found] = []
     for run in _runs(found):
-        words += _by_units(keys, run, positions, as_words) if _is_pair(run[0].text) else run
+        words += _by_units(keys, run, as_words) if _is_pair(run[0].text) else run
     return words
 
 
@@ -387,7 +465,6 @@ def _is_seam(pairs: Sequence[_Found], i: int) -> bool:
 def _by_units(
     keys: TermKeys,
     pairs: Sequence[_Found],
-    positions: np.ndarray,
     as_words: Mapping[str, np.ndarray],
 ) -> list[_Found]:
     """Return what a run of overlapping pairs asks for: the pairs that texts have, and each unit
@@ -402,7 +479,7 @@ def _by_units(
             continue
         if not any(pair.is_known for pair in pairs[max(i - 1, 0) : i + 1]):
             token = Token(unit, unit)
-            unit_found = _Found.of(keys, token, QueryTerm.of(token), positions)
-            has = np.isin(positions, as_words.get(unit, ()))
-            parts.append(unit_found._replace(has=has))
+            unit_found = _Found.of(keys, token, QueryTerm.of(token))
+            items = as_words.get(unit, NO_ITEMS)
+            parts.append(unit_found._replace(items=items))
     return [part._replace(weight=PAIR_WEIGHT * part.weight) for part in parts]

@@ -60,6 +60,15 @@ class TypedQuery:
     # How many operators were typed beyond the `MAX_OPERATORS` that count.
     n_ignored: int
 
+    @property
+    def without_conditions(self) -> str:
+        """The text without what the operators demand: the words of a phrase stay, and those that a
+        column shall have go.
+        """
+        return " ".join(
+            clause.text for clause in self.clauses if not clause.is_condition or clause.is_plain
+        )
+
 
 @dataclass(frozen=True)
 class Understood:

@@ -126,6 +126,14 @@ class SearchQuestion(Question):
     )
     anyway: bool = option("flag", "Show the nearest items where nothing answers the query.", False)
     rules: bool = option("flag", "Apply the owner's rules: pinned, buried and boosted items.", True)
+    # By default, None, the command line and Python list them among the others, by their scores.
+    # Over HTTP they are left out.
+    weak: bool | None = option("flag", "List weak matches below all others, or leave them out.")
+    sort: str | None = option(
+        "text",
+        "List all hits by a column, as -COLUMN the greatest first; users: the most popular first. "
+        "Weak matches only with `weak`, below the others.",
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,6 +16,7 @@ from qkvsearch._utils.threads import one_blas_thread
 from qkvsearch.attention.masks import hide
 from qkvsearch.attention.weights import softmax
 from qkvsearch.errors import QkvError, quantity
+from qkvsearch.rank.found import Found, NoHits
 from qkvsearch.rank.reasons import Reason, Reasoning, WordReasons, reason_records
 from qkvsearch.scores.components import Components, ScoreComponent
 from qkvsearch.scores.fusion import Scores
@@ -145,6 +146,8 @@ class Ranking(Sequence[Hit]):
     # The build that parts and reasons are read from. Its files stay open as long as the ranking is
     # there.
     source: object = field(repr=False, compare=False, default=None)
+    # What a search found: how many items match. None for other rankings.
+    found: Found | None = field(repr=False, compare=False, default=None)
 
     def __len__(self) -> int:
         return len(self.hits)
@@ -157,6 +160,21 @@ class Ranking(Sequence[Hit]):
 
     def _repr_html_(self) -> str:
         return as_html(self)
+
+    @property
+    def total(self) -> int | None:
+        """The number of hits on all pages, without weak ones; None where it is no search."""
+        return None if self.found is None else self.found.total
+
+    @property
+    def total_weak(self) -> int | None:
+        """The number of weak hits on all pages; None where it is no search."""
+        return None if self.found is None else self.found.total_weak
+
+    @property
+    def no_hits(self) -> NoHits | None:
+        """Why the search has no hits on any page, and what would help; None where it has some."""
+        return None if self.found is None else self.found.no_hits
 
     def parts(self, index: int) -> Components:
         """Return all parts of one hit's score, as arrays."""
@@ -211,7 +229,8 @@ class Ranking(Sequence[Hit]):
         return replace(self, notes=[*notes, *self.notes]) if notes else self
 
     def envelope(self, hits: Sequence[dict[str, Any]] | None = None) -> dict[str, Any]:
-        """Return the answer as one object: the query, the notes on it, and the hits.
+        """Return the answer as one object: the query, the notes on it, how many hits there are, why
+        there are none, and the hits.
 
         hits: by default those of `to_records`.
         """
@@ -219,6 +238,9 @@ class Ranking(Sequence[Hit]):
             "query": self.query,
             "notes": list(self.notes),
             "corrections": list(self.corrections),
+            "total": self.total,
+            "total_weak": self.total_weak,
+            "no_hits": None if self.no_hits is None else self.no_hits.to_dict(),
             "facets": dict(self.facets),
             "hits": self.to_records() if hits is None else list(hits),
         }
@@ -276,13 +298,15 @@ def rank(
     temperature: float | None = None,
     mask: np.ndarray | None = None,
     groups: np.ndarray | None = None,
+    positions: np.ndarray | None = None,
 ) -> Ranking:
     """Compute softmax(scores / temperature + mask), and return the k best items after the first
     `offset`; no items for None.
 
     mask: bool (n_items,), True = may be ranked. Items that the head knows nothing about are masked
     as well. groups: a number for each item (n_items,); only the best item of each is a hit, with
-    its weight among all items. temperature: by default one standard deviation of the scores, so
+    its weight among all items. positions: the rows of the hits from `offset` on, where these are
+    not the k best. temperature: by default one standard deviation of the scores, so
     that the weights of heads with different units are comparable.
     """
     if head is None:
@@ -292,7 +316,8 @@ def rank(
         if not isfinite(temperature):
             raise QkvError("a score is not finite: the build is damaged; run qkvsearch repair")
     allowed = head.allowed(mask)
-    positions = best_of_groups(head.scores, k + offset if k else 0, allowed, groups)[offset:]
+    if positions is None:
+        positions = best_of_groups(head.scores, k + offset if k else 0, allowed, groups)[offset:]
     weights = softmax(hide(head.scores, allowed), temperature)[positions].tolist()
     ids, titles = names(positions)
     scores, by_head = head.scores[positions].tolist(), head.by_names(positions)

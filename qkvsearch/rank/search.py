@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from qkvsearch._utils.query_lock import query_lock
 from qkvsearch._utils.threads import one_blas_thread
-from qkvsearch.rank.answerable import none_found
+from qkvsearch.rank.answerable import none_found, weak_alone
 from qkvsearch.rank.candidates import candidates, groups_of, with_where_note
+from qkvsearch.rank.found import Found
 from qkvsearch.rank.hit_passages import with_passages
 from qkvsearch.rank.listing import own_columns, with_fields
 from qkvsearch.rank.loaded_build import LoadedBuild
@@ -32,6 +35,7 @@ def search(build: LoadedBuild, question: SearchQuestion) -> Ranking:
     columns = own_columns(catalog, question.fields)
     facet_columns = own_columns(catalog, question.facets, "facets")
     groups = groups_of(catalog, question.distinct)
+    order = _order(build, question.sort)
     user_notes = _unknown_user(build, question)
 
     query = texts.reader.read(question.query, question.prefix)
@@ -40,6 +44,8 @@ def search(build: LoadedBuild, question: SearchQuestion) -> Ranking:
     rules = _rules(build, question, query)
     filter_ = Filter(mask, question.n_ranked, groups)
     fused = _scores(build, question, query, filter_, user_notes, rules)
+    pinned = rules.pinned_rows(mask)
+    found = _found(build, question, query, fused, mask, groups, pinned)
     ranking = rank(
         fused,
         catalog.names,
@@ -48,10 +54,11 @@ def search(build: LoadedBuild, question: SearchQuestion) -> Ranking:
         temperature=question.temperature,
         mask=mask,
         groups=groups,
+        positions=found.page(order),
     )
     ranking = with_where_note(ranking, question.where, where_mask)
+    ranking = _with_listing_notes(ranking, build, question, found)
     ranking = with_fields(ranking, catalog, columns)
-    pinned = rules.pinned_rows(mask)
     ranking = texts.with_match(ranking, query, pinned)
     ranking = _with_notes(ranking, build, question, query, user_notes, fused).noted(rules.notes)
     ranking = replace(
@@ -61,15 +68,12 @@ def search(build: LoadedBuild, question: SearchQuestion) -> Ranking:
         reasoning=WordReasons(question.query),
         smallest_of=_smallest_words(build, question).of,
         source=build,
+        found=found,
     )
     if facet_columns:
         from qkvsearch.rank.facets import facets
 
-        is_match = texts.matching(query, question.heads, mask, ranking)
-        if pinned:
-            is_match = is_match.copy()
-            is_match[pinned] = True
-        ranking = replace(ranking, facets=facets(catalog, facet_columns, is_match))
+        ranking = replace(ranking, facets=facets(catalog, facet_columns, found.matching))
     if query.has_text:
         ranking = with_passages(ranking, texts.item_texts, question.passages)
     if question.snippet:
@@ -87,6 +91,72 @@ def _rules(build: LoadedBuild, question: SearchQuestion, query: Query) -> QueryR
     if rules is None:
         return NO_RULES
     return rules.of_query([question.query, query.understood.text])
+
+
+def _with_listing_notes(
+    ranking: Ranking, build: LoadedBuild, question: SearchQuestion, found: Found
+) -> Ranking:
+    """Return the ranking with notes on an order that tells nothing, and on weak hits alone."""
+    notes: list[str] = []
+    if question.sort is not None:
+        from qkvsearch.rank.sorting import sorted_rows
+
+        notes += sorted_rows(build, np.flatnonzero(found.candidates), question.sort)[1]
+    if question.k and ranking.n_candidates and not found.lists_weak and not found.total:
+        notes.append(weak_alone(found.total_weak))
+    return ranking.noted(notes)
+
+
+def _order(build: LoadedBuild, sort: str | None) -> Callable[[np.ndarray], np.ndarray] | None:
+    """Return what puts rows in the order of a column; None without one. Raises `QkvError` for an
+    unknown column.
+    """
+    if sort is None:
+        return None
+    from qkvsearch.rank.sorting import sorted_rows
+
+    sorted_rows(build, np.zeros(0, np.int64), sort)
+    return lambda rows: sorted_rows(build, rows, sort)[0]
+
+
+def _found(
+    build: LoadedBuild,
+    question: SearchQuestion,
+    query: Query,
+    fused: Scores | None,
+    mask: np.ndarray,
+    groups: np.ndarray | None,
+    pinned: Sequence[int],
+) -> Found:
+    """Return what a search found. mask: the items that may be ranked, bool (n_items,). pinned: the
+    rows of those that a rule of the owner pins.
+    """
+    # A function that refers to itself would be a reference cycle, in which files wait for the
+    # garbage collector.
+    total_without = partial(_total_without, build, question, query, groups)
+    return Found(build.texts, question, query, fused, mask, groups, total_without, pinned)
+
+
+@query_lock()
+@one_blas_thread()
+def _total_without(
+    build: LoadedBuild,
+    question: SearchQuestion,
+    query: Query,
+    groups: np.ndarray | None,
+    where: bool,
+    operators: bool,
+) -> int:
+    """Count the hits without the condition, without the operators of the query, or without both."""
+    if operators:
+        query = build.texts.reader.read(query.typed.without_conditions, question.prefix)
+    mask = candidates(build.catalog, build.n_items, None if where else question.where)
+    mask = query.mask(mask, question.anyway)
+    user_notes = _unknown_user(build, question)
+    rules = _rules(build, question, query)
+    fused = _scores(build, question, query, Filter(mask, 0, groups), user_notes, rules)
+    pinned = rules.pinned_rows(mask)
+    return _found(build, question, query, fused, mask, groups, pinned).total
 
 
 def _smallest_words(build: LoadedBuild, question: SearchQuestion) -> SmallestWords:

@@ -26,9 +26,9 @@ from qkvsearch.heads.search_heads import HEADS
 from qkvsearch.heads.stored_models import StoredModels
 from qkvsearch.heads.taste_head import TASTE
 from qkvsearch.heads.token_head import TOKENS
-from qkvsearch.rank.answerable import NEAREST, NOTHING, answerable, judging_head, matches
+from qkvsearch.rank.answerable import NEAREST, NOTHING, answerable
 from qkvsearch.rank.expansion import Lexicon
-from qkvsearch.rank.grades import STRONG, WEAK, grades
+from qkvsearch.rank.grades import STRONG, WEAK, grades, weak_items
 from qkvsearch.rank.listing import column_key
 from qkvsearch.rank.owner_rules import NO_RULES, QueryRules
 from qkvsearch.rank.query import Query, QueryReader
@@ -46,7 +46,6 @@ from qkvsearch.scores.components import Components, ScoreComponent
 from qkvsearch.scores.fusion import BestPassages, Scores, fuse
 from qkvsearch.store import StoredCatalog
 from qkvsearch.text.analysis import matching_words
-from qkvsearch.text.encoders import LEARNED
 
 # The head of a query that consists of conditions alone: all items have the same score.
 CONDITIONS = "conditions"
@@ -358,35 +357,6 @@ class TextSearch:
 
     # --- what is added to the hits ---
 
-    def matching(
-        self, query: Query, heads: Iterable[str] | None, mask: np.ndarray, ranking: Ranking
-    ) -> np.ndarray:
-        """Return the items of `mask` that match the query, bool (n_items,).
-
-        A query of conditions alone is matched by all of them. A text is matched by the items that
-        may be hits and that `answerable.matches` finds. Where it finds none, the hits of `ranking`
-        are the matches.
-        """
-        if not ranking.n_candidates:
-            return np.zeros_like(mask)
-        if not query.has_text:
-            return mask
-        # Whether there is a user only matters for the head of their taste, which tells of no match.
-        names = {head.name for head in self.requested(heads, has_user=True)}
-        asked = self._asked(query)
-        lexical = LEXICAL.scores(asked) if LEXICAL.name in names else None
-        dense = judging_head(self.models)
-        # An encoder learned from the catalog tells too little of a single item.
-        is_beside_words = dense in LEARNED and LEXICAL.name in names
-        vectors = None
-        if dense in names and not is_beside_words:
-            vectors = asked.vectors.of_head(dense)
-        allowed = mask if ranking.head is None else ranking.head.allowed(mask)
-        is_match = allowed & matches(self.models, query.lookup.tokens, lexical, vectors)
-        if not is_match.any():
-            is_match[ranking.positions] = True
-        return is_match
-
     def with_match(self, ranking: Ranking, query: Query, pinned: Collection[int] = ()) -> Ranking:
         """Return each hit with its `match`: strong, good or weak; None for conditions alone.
 
@@ -412,6 +382,16 @@ class TextSearch:
                 for row, grade in zip(ranking.positions.tolist(), graded, strict=True)
             ]
         return ranking.annotated(match=graded)
+
+    def weak(self, query: Query, scores: Scores) -> np.ndarray:
+        """Return the items whose `match` is weak, bool (n_items,)."""
+        if NEAREST in scores.notes:
+            return np.ones(len(scores.scores), dtype=bool)
+        if not scores.raw:
+            return np.zeros(len(scores.scores), dtype=bool)
+        codes = query.lookup.codes.head(self.catalog)
+        tokens = self.models.analyzer.tokens(query.understood.text)
+        return weak_items(self.models, query.lookup, tokens, scores, codes)
 
     def with_snippets(self, ranking: Ranking, query: Query) -> Ranking:
         """Return each hit with a passage of its longest text.

@@ -9,6 +9,7 @@ from pydantic_core import PydanticCustomError
 from starlette.responses import Response
 
 from qkvsearch.engine import Engine
+from qkvsearch.rank.found import Reason
 from qkvsearch.rank.options import parse_ratings
 from qkvsearch.rank.questions import Model, RecommendQuestion
 from qkvsearch.rank.ranking import Ranking
@@ -79,6 +80,10 @@ class SearchParameters(RankingParameters):
     ] = False
     anyway: Flag = option("anyway")
     rules: Flag = option("rules")
+    weak: Annotated[
+        Flag, Field(description="Whether weak matches are listed as well, below all others.")
+    ] = False
+    sort: Text | None = option("sort")
 
     @property
     def is_slow(self) -> bool:
@@ -92,14 +97,37 @@ class SearchBatch(Parameters):
     searches: Annotated[list[SearchParameters], BATCH]
 
 
+class NoHits(BaseModel, extra="forbid"):
+    """Why a query has no hits, and what would help."""
+
+    reason: Reason = Field(
+        description="unknown_words: neither a text nor an encoder knows one of the `words`. "
+        "filtered_out: there are `total` hits without the conditions, which are `where`, `filter` "
+        "or the query's `operators`. not_answered: no item answers the words, or only weakly; "
+        "`anyway` lists what comes nearest. too_common: all `words` are too common to be searched "
+        "for alone. no_words: the query has only signs. no_texts: the items have no texts to "
+        "search. empty_catalog: there are no items."
+    )
+    words: list[str] = Field([], description="The words of the query that it is about.")
+    where: str | None = Field(None, description="The condition that leaves nothing.")
+    filter: list[str] = Field([], description="The filters that leave nothing.")
+    operators: list[str] = Field([], description="The operators of the query that leave nothing.")
+    total: int | None = Field(None, description="How many hits there are without these.")
+
+
 class SearchResults(RankedItems):
-    """The answer to a search. corrections: words that were read as others. facets: for each
-    column, how many matching items have each value; a column's own filter does not limit its
+    """The answer to a search. corrections: words that were read as others. total: how many hits
+    there are on all pages, without weak ones. total_weak: how many weak ones there are; `weak`
+    lists them. no_hits: why there are none on any page; null where there are some. facets: for each
+    column, how many of the `total` hits have each value; a column's own filter does not limit its
     counts.
     """
 
     query: str
     corrections: list[dict[str, Any]]
+    total: int
+    total_weak: int
+    no_hits: NoHits | None
     facets: dict[str, dict[str, int]]
 
 
@@ -127,7 +155,21 @@ def answer_search(engine: Engine, question: SearchParameters) -> dict[str, Any]:
             others = condition(engine, question.filter, question.where, column)
             again = {"where": others, "facets": [column.name], "k": 0, "offset": 0}
             results["facets"] |= rank_for_query(engine, question, **again).facets
+    if results["no_hits"] is not None and question.filter:
+        results["no_hits"] = as_asked(results["no_hits"], question)
     return results
+
+
+def as_asked(no_hits: dict[str, Any], question: SearchParameters) -> dict[str, Any]:
+    """Return why there are no hits with the condition as the request has it: `filter` and `where`,
+    which are one to the engine.
+    """
+    if "where" not in no_hits:
+        return no_hits
+    asked: dict[str, Any] = {"filter": list(question.filter)}
+    if question.where is not None:
+        asked["where"] = question.where
+    return {**{name: no_hits[name] for name in no_hits if name != "where"}, **asked}
 
 
 @router.get(
@@ -139,7 +181,9 @@ def answer_search(engine: Engine, question: SearchParameters) -> dict[str, Any]:
 async def search(
     service: RequestService, parameters: Annotated[SearchParameters, Query()]
 ) -> Response:
-    """Hits for a query, with its corrections. An empty query lists all items."""
+    """Hits for a query, with its corrections; weak ones only with `weak`. An empty query lists all
+    items.
+    """
     check_count(service, parameters.k)
     return await service.ask(
         lambda engine: as_json(answer_search(engine, parameters)), parameters.is_slow
