@@ -11,7 +11,6 @@ from qkvsearch.cli.context import settings, wait_option
 from qkvsearch.cli.render import Output, output_options
 from qkvsearch.cli.text_table import to_table
 from qkvsearch.errors import UnknownIdError
-from qkvsearch.tables.ids import id_text
 
 if TYPE_CHECKING:
     from qkvsearch.engine import Engine
@@ -159,6 +158,8 @@ def list_rules(output: Output) -> None:
 
 def _in_words(row: Mapping[str, Any]) -> str:
     """Return what a rule does, as it is written with `rules add`."""
+    from qkvsearch.tables.ids import id_text
+
     if row["kind"] == "boost":
         return f"boost {row['where']}: {row['by']:+g}"
     return (
