@@ -169,6 +169,8 @@ FUNCTIONS = {
     "learn": {},
     "compact": {},
     "rollback": {},
+    "add_rule": {"pin": "war", "items": ["Heat"]},
+    "remove_rule": {"number": 1},
     "forget": {"user": "u001"},
     "evaluate_search": {"queries": QUERIES, "qrels": QRELS},
     "evaluate_recommend": {},
@@ -180,7 +182,7 @@ FUNCTIONS = {
     "open": {"path": "none"},
     "repair": {"path": "none"},
 }
-WITHOUT_ARGUMENTS = {"builds", "close"}
+WITHOUT_ARGUMENTS = {"builds", "close", "rules"}
 
 
 def function_of(engine, name):

@@ -53,7 +53,7 @@ def test_recommending_to_all_has_the_defaults_of_recommending_to_one():
     options = options_of(RecommendQuestion)
     parameters = inspect.signature(Engine.recommend_all).parameters
     shared = options.keys() & parameters.keys()
-    assert len(shared) == 9
+    assert len(shared) == 10
     for name in shared:
         assert parameters[name].default == options[name].default, name
 
@@ -111,6 +111,7 @@ ONLY_OF = {
         "snippet": (True, ["--snippet"]),
         "prefix": (True, ["--prefix"]),
         "anyway": (True, ["--anyway"]),
+        "rules": (False, ["--no-rules"]),
     },
     "recommend": {
         "likes": ("Heat", ["--like", "Heat"]),
@@ -121,6 +122,7 @@ ONLY_OF = {
         "heads": ("neighbours", ["--heads", "neighbours"]),
         "damping": (0.5, ["--damping", "0.5"]),
         "diversity": (0.5, ["--diversity", "0.5"]),
+        "rules": (False, ["--no-rules"]),
     },
     "similar": {"exclude": ("The Matrix", ["--exclude", "The Matrix"])},
 }

@@ -17,7 +17,16 @@ from qkvsearch.errors import DataError
 # A workspace is a folder with builds and at least one of the files in `MARKS`. The names of its own
 # files begin with one of `OWN_NAMES`.
 BUILDS, MARKS = "builds", ("root.json", "writer.lock")
-OWN_NAMES = (*MARKS, "records.db", "records.json", "records.lock", ".root.json-", ".records.")
+OWN_NAMES = (
+    *MARKS,
+    "records.db",
+    "records.json",
+    "records.lock",
+    "rules.json",
+    ".root.json-",
+    ".records.",
+    ".rules.json-",
+)
 # Names of a process's own open files.
 OWN_FILES = re.compile(r"/dev/(?:(stdout)|(stderr)|fd/(\d+))|/proc/self/fd/(\d+)")
 

@@ -35,6 +35,7 @@ GROUPS = {
         "remove": "changes",
         "record": "changes",
         "learn": "changes",
+        "rules": "rules",
         "records": "listings",
         "history": "listings",
         "users": "listings",

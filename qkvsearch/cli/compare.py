@@ -74,6 +74,12 @@ def _number(_context: click.Context, _option: click.Parameter, value: float | No
     metavar="NAMES",
     help="The heads by which the first build answers.  [default: all]",
 )
+@question_option("rules", "--rules/--no-rules", show_default=True)
+@click.option(
+    "--before-rules/--before-no-rules",
+    default=None,
+    help="Apply the owner's rules to the first build.  [default: as to the second]",
+)
 @click.option(
     "--fail-under",
     metavar="X",
@@ -96,7 +102,8 @@ def compare(
 
     A BUILD is an id, as builds lists them. One is compared with the current build. Without any, the
     current build is compared with the one before it (after a rollback to the first build, with the
-    newest one), or with --heads with itself. Nothing is changed.
+    newest one), or with --heads or --before-no-rules with itself. Nothing is changed. The owner's
+    rules are those of today in both builds.
 
     The reason of a move is what became of the items that it passed, or that passed it: they left or
     joined the catalog, or their scores differ. Then it names the word or the head that changed the
@@ -108,6 +115,7 @@ def compare(
       qkvsearch -w shop compare --queries queries.txt
       qkvsearch -w shop compare 20261129-032308-0a6d05 --fail-under .9
       qkvsearch -w shop compare --heads lexical -o compared.html
+      qkvsearch -w shop compare --before-no-rules
     """
     if len(builds) > 2:
         raise click.UsageError("name two builds at most; qkvsearch builds lists them")
@@ -162,10 +170,11 @@ def _filled(text: str, style: str) -> Line:
 
 
 def _side(side: ComparedSide) -> str:
-    """Return a build, its number of items, and the heads that were asked for."""
+    """Return a build, its number of items, the heads that were asked for, and the rules."""
     items = f"{Count(side.items)} {Count(side.items):item|items}"
     heads = "" if side.heads is None else f", {'+'.join(side.heads)}"
-    return f"{side.id} ({items}{heads})"
+    rules = f", {side.rules_text}" if side.rules_text else ""
+    return f"{side.id} ({items}{heads}{rules})"
 
 
 def _kept(query: ChangedQuery) -> str:

@@ -68,7 +68,7 @@ RARE = frozenset(
 # A command in a message that is about a workspace, without -w.
 HINT = re.compile(
     r"\bqkvsearch (?=(?:add|builds|compact|compare|evaluate|export|info|items|learn|recommend|"
-    r"record|remove|repair|rollback|search|searches|show|sync|tune)\b)"
+    r"record|remove|repair|rollback|rules|search|searches|show|sync|tune)\b)"
 )
 # A number as users type it.
 NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?", re.IGNORECASE)

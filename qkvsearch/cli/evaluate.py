@@ -75,6 +75,7 @@ def evaluate() -> None:
     metavar="NAMES",
     help="The heads to use: lexical, semantic, or a head's name.  [default: all]",
 )
+@question_option("rules", "--rules/--no-rules", show_default=True)
 @question_option(
     "random_state", "--seed", default=0, show_default=True, help="Which queries are made."
 )
@@ -85,6 +86,7 @@ def search(
     qrels: Path | None,
     from_clicks: bool,
     heads: str | None,
+    rules: bool,
     random_state: int,
     plot: Path | None,
     output: Output,
@@ -97,7 +99,8 @@ def search(
 
     With --queries and --qrels, shows nDCG@10 (linear gains), MRR@10 and Recall@100, averaged over
     the judged queries as in trec_eval, compared with the lexical head alone (BM25). Grades from 1
-    are relevant; items without a judgement are not.
+    are relevant; items without a judgement are not. The owner's rules count, and with them there is
+    a column for the same heads without rules.
 
     With --from-clicks, an item that somebody clicked on is the right one for their query, and the
     figures are means over clicks. Where the log shows how much less people look at later positions,
@@ -121,7 +124,7 @@ def search(
         _search_by_clicks(run, heads, plot, output)
         return
     if queries is None or qrels is None:
-        _search_by_made_queries(run, heads, random_state, plot, output)
+        _search_by_made_queries(run, heads, rules, random_state, plot, output)
         return
     from qkvsearch.tables.judgements import judged_by
 
@@ -129,7 +132,7 @@ def search(
     judged = judged_by(queries, qrels)
     engine = run.open()
     with run.progress() as progress:
-        result = engine.evaluate_search(*judged, heads=heads, progress=progress)
+        result = engine.evaluate_search(*judged, heads=heads, rules=rules, progress=progress)
     run.notes(result.notes)
     n_queries = result.facts["queries"]
     caption = f"{n_queries:,} judged {'query' if n_queries == 1 else 'queries'}"
@@ -159,6 +162,7 @@ def _search_by_clicks(
 def _search_by_made_queries(
     run: CommandContext,
     heads: str | None,
+    rules: bool,
     random_state: int,
     plot: Path | None,
     output: Output,
@@ -168,7 +172,9 @@ def _search_by_made_queries(
 
     engine = run.open()
     with run.progress() as progress:
-        result = engine.evaluate_search(heads=heads, random_state=random_state, progress=progress)
+        result = engine.evaluate_search(
+            heads=heads, rules=rules, random_state=random_state, progress=progress
+        )
     assert isinstance(result, MadeEvaluation)
     run.notes(result.notes)
     output.write_one(result.to_dict(), result.to_records(), lambda: report(result))

@@ -354,9 +354,11 @@ def _gone(row: dict[str, Any], ranking: Ranking) -> list[str]:
 
 def _item_text(entry: dict[str, Any]) -> str:
     """Return the line of an item of the history, or the name of another contribution."""
-    from qkvsearch.rank.history_reasons import entry_line
+    from qkvsearch.rank.history_reasons import RULE, entry_line
 
-    return f"by {entry['title']}" if entry["id"] is None else entry_line(entry)
+    if entry["id"] is not None:
+        return entry_line(entry)
+    return entry["title"] if entry.get("how") == RULE else f"by {entry['title']}"
 
 
 def _component_text(entry: dict[str, Any]) -> str:

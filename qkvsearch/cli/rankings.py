@@ -78,6 +78,7 @@ Answer = tuple[str, list[dict[str, Any]], "Ranking"]
 @question_option("passages", metavar="N", default=0)
 @question_option("prefix")
 @question_option("anyway")
+@question_option("rules", "--rules/--no-rules", show_default=True)
 @question_option("weak", "--weak/--no-weak", default=None)
 @question_option("sort", metavar="COLUMN")
 @question_option("heads", metavar="NAMES")
@@ -233,6 +234,7 @@ def _rated(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> dic
 @question_option("recent", metavar="N")
 @question_option("damping", metavar="X", default=0.0, type=click.FloatRange(min=0))
 @question_option("diversity", metavar="X", default=0.0)
+@question_option("rules", "--rules/--no-rules", of=RecommendQuestion, show_default=True)
 def recommend(all_users: bool, only: Path | None, output: Output, **options: Any) -> None:
     """Recommend items to an existing user, or to a new one from what they like. An unknown user
     gets the most popular items, with a message.

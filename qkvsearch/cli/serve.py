@@ -119,11 +119,11 @@ def serve(
     for library in LIBRARIES:
         if find_spec(library) is None:  # importing them here would be slow
             need(library, "web", "`serve`")
-    from qkvsearch.store.search_log import log_folder
     if mcp:
         need_sdk()
     if allow_record and not mcp:
         raise click.UsageError("--allow-record is for agents: add --mcp")
+    from qkvsearch.store.search_log import log_folder
     from qkvsearch.web.server import serve as serve_app
     from qkvsearch.web.settings import Settings, origin_of, proxy_of, root_path_of
 

@@ -126,7 +126,7 @@ class Engine:
     `encode`, `map`, `export_embeddings`; `items`, `users`, `show`, `history`, `records`, `info` and
     `builds` list what is stored, and `searches` what people searched for. Changes: `record`,
     `record_many`, `undo_record`, `add`, `sync`, `remove`, `learn`, `compact`, `rollback`,
-    `forget`. Measurements: `evaluate_search`,
+    `forget`, `add_rule`, `remove_rule`, which `rules` lists. Measurements: `evaluate_search`,
     `evaluate_recommend`, `compare`, `tune`, `tune_search`, `reset_tuning`. Several threads may
     use an engine.
 
@@ -290,6 +290,7 @@ class Engine:
         passages: int = 0,
         explain: Explain = False,
         anyway: bool = False,
+        rules: bool = True,
         weak: bool | None = None,
         sort: str | None = None,
     ) -> Ranking:
@@ -320,6 +321,7 @@ class Engine:
             not be among the hits.
         anyway: also rank items for a query that the catalog does not answer, which otherwise has
             no hits.
+        rules: whether the owner's rules (`add_rule`) apply.
         weak: True lists weak matches below all others, and False leaves them out. By default all
             hits are ranked by their scores alone.
         sort: a column, ascending, or descending after "-"; "users": most users first. All hits that
@@ -351,6 +353,7 @@ class Engine:
             passages=passages,
             explain=explain,
             anyway=anyway,
+            rules=rules,
             weak=weak,
             sort=sort,
         )
@@ -391,6 +394,7 @@ class Engine:
         distinct: str | None = None,
         offset: int = 0,
         temperature: float | None = None,
+        rules: bool = True,
         explain: Explain = False,
         because: int | None = None,
     ) -> Ranking:
@@ -413,8 +417,9 @@ class Engine:
         recent: an interaction counts half as much after `recent` later ones.
         damping: how much popularity is subtracted.
         diversity: from 0 to 1, how much hits should differ from those above.
+        rules: whether the owner's boosts (`add_rule`) apply.
         explain: add `because` to each hit: what each item of the history adds to the score, and,
-            without an id, what damping, diversity and a constant add. With "smallest" also
+            without an id, what damping, diversity, a boost and a constant add. With "smallest" also
             `smallest`, the fewest items of the history without which it would not be among the
             first `offset` + `k`, where these items may not be recommended themselves.
         because: list at most this many items, and the others as one entry.
@@ -449,6 +454,7 @@ class Engine:
             recent=recent,
             damping=damping,
             diversity=diversity,
+            rules=rules,
             explain=explain,
             because=because,
         )
@@ -487,6 +493,7 @@ class Engine:
         heads: str | Iterable[str] | None = None,
         recent: int | None = None,
         damping: float = 0.0,
+        rules: bool = True,
         fields: str | Iterable[str] = (),
         format: str | None = None,
         raw: bool = False,
@@ -517,6 +524,7 @@ class Engine:
             heads=head_names(heads),
             recent=recent,
             damping=damping,
+            rules=rules,
             fields=check_names("fields", fields),
         )
         with self._question() as build:
@@ -771,6 +779,56 @@ class Engine:
         build = self.current_build
         return Recording(self.workspace, build.histories).undo(batch)
 
+    def rules(self) -> Listing:
+        """List the owner's rules by their `number`: the `kind`, pin, bury or boost, its `query` and
+        `items`, or its condition (`where`) and what it adds (`by`), its `name`, and the `problem`
+        for which the build skips it or a part of it, if any. Raises `DamagedError`.
+        """
+        from qkvsearch.learn.rule_changes import rule_rows
+
+        with self._question() as build:
+            return rule_rows(self.workspace, build)
+
+    @checked_arguments
+    def add_rule(
+        self,
+        *,
+        pin: str | None = None,
+        bury: str | None = None,
+        items: Id | Iterable[Id] = (),
+        boost: str | None = None,
+        by: float | None = None,
+        name: str | None = None,
+    ) -> Listing:
+        """Store a rule, and return it. It counts in the next question, and stays when items are
+        added or the workspace is built again. `search`, `recommend` and `compare` apply the rules
+        of the workspace, and leave them out with `rules=False`; `evaluate_search` counts them too.
+
+        pin, bury: a query, in any case and with accents or without. Its `items`, ids or titles,
+            come first in this order, also where nothing else is found, or last. `where` and other
+            filters of a question are obeyed.
+        boost: a condition as in `where`. The scores of items for which it holds are higher by `by`
+            standard deviations: of the heads in a search, so that `by` itself is added, and of all
+            scores in a recommendation and for an empty query. No item becomes a hit by that.
+        name: what the reasons of a hit call it, by default the condition.
+
+        A rule whose items or columns the catalog lacks is skipped, and `notes` of answers say so.
+        Raises `QkvError` for what cannot be used, and where another rule does the same.
+        """
+        from qkvsearch.learn.rule_changes import added_rule
+
+        with self._question() as build:
+            return added_rule(
+                self.workspace, build, pin, bury, id_list("items", items), boost, by, name
+            )
+
+    @checked_arguments
+    def remove_rule(self, number: int) -> Listing:
+        """Remove a rule by its number, and return it. Raises `QkvError` for an unknown number."""
+        from qkvsearch.learn.rule_changes import removed_rule
+
+        return removed_rule(self.workspace, number)
+
     @checked_arguments
     def add(
         self,
@@ -913,6 +971,7 @@ class Engine:
         *,
         from_clicks: bool = False,
         heads: str | Iterable[str] | None = None,
+        rules: bool = True,
         random_state: int = 0,
         progress: Progress | None = None,
     ) -> Evaluation:
@@ -928,10 +987,15 @@ class Engine:
         Otherwise: a `MadeEvaluation`, with how often the right item is first by kind of query,
         examples, and what such queries cannot measure. random_state: which queries are made.
 
+        rules: whether the owner's rules count. Where there are any, the same heads without them are
+        one more baseline for judged queries. Baselines have no rules.
+
         Raises `QkvError`.
         """
         check(random_state=random_state)
         build, names = self.current_build, head_names(heads)
+        if not rules:
+            build = build.without_rules()
         if from_clicks:
             if queries is not None or qrels is not None:
                 raise QkvError("either `from_clicks`, or `queries` and `qrels`")
@@ -955,10 +1019,11 @@ class Engine:
             )
         from qkvsearch.evaluation.search_protocol import evaluate_heads
 
-        def ask(query: str, *, k: int, heads: list[str] | None) -> Ranking:
-            return search(build, SearchQuestion(query=query, k=k, heads=heads))
+        def ask(query: str, *, k: int, heads: list[str] | None, rules: bool = True) -> Ranking:
+            return search(build, SearchQuestion(query=query, k=k, heads=heads, rules=rules))
 
-        return evaluate_heads(ask, queries, qrels, names, build.catalog.ids("items"), progress)
+        ids, has_rules = build.catalog.ids("items"), build.rules is not None
+        return evaluate_heads(ask, queries, qrels, names, ids, progress, has_rules)
 
     @checked_arguments
     def compare(
@@ -969,6 +1034,8 @@ class Engine:
         queries: str | Path | Queries | Sequence[str] | None = None,
         heads: str | Iterable[str] | None = None,
         before_heads: str | Iterable[str] | None = None,
+        rules: bool = True,
+        before_rules: bool | None = None,
         random_state: int = 0,
         progress: Progress | None = None,
     ) -> Comparison:
@@ -976,11 +1043,13 @@ class Engine:
         hits, and which items rose and fell by which reason. Nothing is changed.
 
         before, after: builds, as `builds` lists them. By default `after` is the current build, and
-            `before` the one before it, or the current one where only heads differ. After a rollback
-            to the first build, `before` is the newest one.
+            `before` the one before it, or the current one where only heads or rules differ. After a
+            rollback to the first build, `before` is the newest one.
         queries: a file, with a text or id<TAB>text in each line; or texts, by id or in a list. By
             default queries are made of the catalog of `before`, by `random_state`.
         heads: the heads by which `after` answers, as in `search`; before_heads: those of `before`.
+        rules: whether the owner's rules apply to `after`; before_rules: to `before`, by default as
+            for `after`. The rules are those of today on both sides.
 
         The notes describe what is left out. Raises `QkvError` for what cannot be used, and
         `WorkspaceError` for an unknown build.
@@ -994,11 +1063,18 @@ class Engine:
             after = current
         if before is None:
             has_heads = heads is not None or before_heads is not None
-            before = current if has_heads else self.workspace.previous_build(current)
+            are_other_rules = before_rules is not None and before_rules != rules
+            is_same_build = has_heads or are_other_rules
+            before = current if is_same_build else self.workspace.previous_build(current)
         with self._named_build(before) as earlier, self._named_build(after) as later:
             texts = queries_for(earlier, queries, random_state)
-            before_side = Side(earlier, head_names(before_heads, "before_heads"))
-            return compare_sides(before_side, Side(later, head_names(heads)), texts, progress)
+            old = Side(
+                earlier,
+                head_names(before_heads, "before_heads"),
+                rules=rules if before_rules is None else before_rules,
+            )
+            new = Side(later, head_names(heads), rules=rules)
+            return compare_sides(old, new, texts, progress)
 
     @checked_arguments
     def evaluate_recommend(
@@ -1045,10 +1121,10 @@ class Engine:
             progress=progress,
         )
         n_recorded = build.snapshot.records.count()
-        if not n_recorded:
-            return evaluation
-        note = f"Left out: {quantity(n_recorded, 'recorded interaction')}."
-        return replace(evaluation, notes=[note, *evaluation.notes])
+        n_boosts = 0 if build.rules is None else len(build.rules.boosts)
+        left_out = [(n_recorded, "recorded interaction"), (n_boosts, "boost of the owner")]
+        notes = [f"Left out: {quantity(n, what)}." for n, what in left_out if n]
+        return replace(evaluation, notes=[*notes, *evaluation.notes])
 
     @checked_arguments
     def tune(

@@ -37,6 +37,8 @@ PROTOCOL = "judged queries"
 BASELINE = "lexical"
 # At most this many names are in a note; the facts have all of them.
 MAX_NAMES = 3
+# The baseline of the same heads without the owner's rules.
+WITHOUT_RULES = "no rules"
 
 
 def evaluate_search(
@@ -136,11 +138,13 @@ def evaluate_heads(
     heads: list[str] | None,
     catalog: Ids,
     progress: Progress | None = None,
+    has_rules: bool = False,
 ) -> Evaluation:
     """Evaluate `Engine.search` with these heads (None: all), beside the lexical head alone, and
     how many hits of each match grade are right.
 
-    queries, qrels: files, or what `evaluate_search` takes. Raises `QkvError`.
+    queries, qrels: files, or what `evaluate_search` takes. has_rules: whether there are rules of
+    the owner; then the same heads without them are one more baseline. Raises `QkvError`.
     """
     texts, judgements = judged_by(queries, qrels)
     first_hits: list[list[Hit]] = []
@@ -151,14 +155,21 @@ def evaluate_heads(
         return [hit.id for hit in hits]
 
     def baseline(text: str, k: int) -> list[Id]:
-        return [hit.id for hit in search(text, k=k, heads=[BASELINE])]
+        return [hit.id for hit in search(text, k=k, heads=[BASELINE], rules=False)]
 
-    is_baseline = heads is not None and {*heads} == {BASELINE}
+    def without_rules(text: str, k: int) -> list[Id]:
+        return [hit.id for hit in search(text, k=k, heads=heads, rules=False)]
+
+    baselines: dict[str, Search] = {}
+    if heads is None or {*heads} != {BASELINE}:
+        baselines[BASELINE] = baseline
+    if has_rules:
+        baselines[WITHOUT_RULES] = without_rules
     evaluation = evaluate_search(
         ours,
         texts,
         judgements,
-        baselines={} if is_baseline else {BASELINE: baseline},
+        baselines=baselines,
         catalog=catalog,
         progress=progress,
     )

@@ -309,7 +309,7 @@ class Asking:
 
     def _figure(self, build: LoadedBuild, query: Query) -> float:
         # One more, since a ranking may be read without an item.
-        question = SearchQuestion(query=query.text, k=K + 1)
+        question = SearchQuestion(query=query.text, k=K + 1, rules=False)
         ranked = search(build.for_question(), question).positions.tolist()
         ranked = [row for row in ranked if row != query.made_of]
         measure = ndcg if self.metric.startswith("ndcg") else reciprocal_rank

@@ -7,9 +7,21 @@ from qkvsearch.heads.code_head import CODE
 from qkvsearch.heads.dense_head import DENSE, SEMANTIC
 from qkvsearch.heads.lexical_head import LEXICAL
 from qkvsearch.heads.number_head import NUMBERS
+from qkvsearch.heads.rule_heads import BOOSTS, PINS
 from qkvsearch.heads.search_head import SearchHead
 from qkvsearch.heads.taste_head import TASTE
 from qkvsearch.heads.token_head import TOKENS
 
 # In the order in which the page lists them, and in which the scores of text heads are added up.
-HEADS: tuple[SearchHead, ...] = (LEXICAL, TOKENS, TASTE, BEGINNING, NUMBERS, CODE, *DENSE, SEMANTIC)
+HEADS: tuple[SearchHead, ...] = (
+    LEXICAL,
+    TOKENS,
+    TASTE,
+    BEGINNING,
+    NUMBERS,
+    CODE,
+    BOOSTS,
+    PINS,
+    *DENSE,
+    SEMANTIC,
+)

@@ -57,6 +57,7 @@ def repair(workspace: Workspace, progress: Progress | None = None) -> Repaired:
             done.notes.append(str(records))
         elif records.changed:
             done.lost.append(str(records))
+        _repair_rules(workspace, done)
         root = _root(workspace, done)
         if root.erasure is not None:
             workspace.finish_erasing()
@@ -84,6 +85,17 @@ def repair(workspace: Workspace, progress: Progress | None = None) -> Repaired:
         if n_dropped:
             done.notes.append(f"{quantity(n_dropped, 'damaged build')} removed")
     return done
+
+
+def _repair_rules(workspace: Workspace, done: Repaired) -> None:
+    """Set aside a damaged file of the owner's rules, which nothing else has."""
+    try:
+        workspace.rules.read()
+    except DamagedError:
+        kept = workspace.rules.set_aside()
+        done.lost.append(
+            f"the owner's rules; what is left of them is in {kept.name}: add them again"
+        )
 
 
 # --- builds ---

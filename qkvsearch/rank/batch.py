@@ -145,6 +145,8 @@ class BatchRecommendations:
     # CSV cells as they are, formulas and all.
     raw: bool = False
     heads: Sequence[str] | None = None
+    # What the owner's rules add, in standard deviations of a user's scores, float32 (n_items,).
+    boosts: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         if self.recent is not None and "interactions.times" not in self.recommender.models.snapshot:
@@ -232,11 +234,14 @@ class BatchRecommendations:
         histories = [self.recommender.histories.at(row, self.recent) for row in range(start, stop)]
         block = self._block(histories)
         queries = block.embeddings
-        if self.damping:
-            # One more component, to go with the one that `_keys` have.
+        if self._is_adjusted:
+            # More components, to go with those that `_keys` have.
             item_embeddings, _ = self._items
             spreads = block.spreads(item_embeddings)
-            queries = np.column_stack([queries, -self.damping * spreads])
+            if self.damping:
+                queries = np.column_stack([queries, -self.damping * spreads])
+            if self.boosts is not None:
+                queries = np.column_stack([queries, spreads])
         keys, (_, allowed) = self._keys, self._items
         hidden = None if self.seen else histories
         scorer = _scorer(queries.astype(np.float32), keys, hidden, block.others)
@@ -281,7 +286,7 @@ class BatchRecommendations:
         # recommendation is no higher, since a condition only leaves items out: where it is high
         # enough, nothing has to be computed again.
         highest = np.full(len(histories), -np.inf)
-        if scores.size > 0 and not self.damping and not self.seen:
+        if scores.size > 0 and not self._is_adjusted and not self.seen:
             highest = scores[:, 0].astype(np.float64)
         has_any = block.knows() & np.isfinite(scores).any(axis=1)
         unsure = np.flatnonzero(has_any & (highest < strength.level))
@@ -311,13 +316,22 @@ class BatchRecommendations:
         model = self.recommender.next_item
         return np.asarray(model.items.weight), np.asarray(self.mask & model.known)
 
+    @property
+    def _is_adjusted(self) -> bool:
+        """Whether damping or boosts are added to the scores."""
+        return bool(self.damping) or self.boosts is not None
+
     @cached_property
     def _keys(self) -> np.ndarray:
-        """Item embeddings, float32; with damping one more component, how popular an item is."""
+        """Item embeddings, float32; with damping one more component, how popular an item is, and
+        with boosts another, what they add.
+        """
         keys, _ = self._items
         if self.damping:
             popularity = log_popularity(self.recommender.models.item_counts)
             keys = np.column_stack([keys, popularity])
+        if self.boosts is not None:
+            keys = np.column_stack([keys, self.boosts])
         return np.asarray(keys, dtype=np.float32)
 
 

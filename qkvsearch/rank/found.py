@@ -82,6 +82,8 @@ class Found:
     groups: np.ndarray | None
     # Returns how many hits there are without `where`, or without the query's operators.
     total_without: Callable[[bool, bool], int] = field(repr=False)
+    # The rows of the items that a rule of the owner pins, which are never weak.
+    pinned: Sequence[int] = ()
 
     @cached_property
     def candidates(self) -> np.ndarray:
@@ -100,7 +102,9 @@ class Found:
     def _weak(self) -> np.ndarray:
         if self.scores is None or not self.candidates.any():
             return np.zeros_like(self.mask)
-        return self.candidates & self.texts.weak(self.query, self.scores)
+        weak = self.candidates & self.texts.weak(self.query, self.scores)
+        weak[list(self.pinned)] = False
+        return weak
 
     @cached_property
     def matching(self) -> np.ndarray:

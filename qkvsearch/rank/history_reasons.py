@@ -11,11 +11,12 @@ import numpy as np
 
 from qkvsearch._utils.caching import cached_property
 from qkvsearch._utils.query_lock import pause
+from qkvsearch.heads.rule_heads import RULE_HEADS
 from qkvsearch.models.recommend_heads import HEADS
 from qkvsearch.models.user_history import History
 from qkvsearch.rank.questions import NEXT_ITEM
 from qkvsearch.rank.ranking import Ranking
-from qkvsearch.rank.reasons import KINDS, SIMILAR_TO, KindsOfItems, Reason, quoted
+from qkvsearch.rank.reasons import KINDS, SIMILAR_TO, KindsOfItems, Reason, of_rules, quoted
 from qkvsearch.rank.recommender import TEXT
 from qkvsearch.scores.components import OTHERS, Components, ScoreComponent
 from qkvsearch.store import StoredCatalog
@@ -40,6 +41,8 @@ LINES = {
     "later": "people who {did} {title} {did} this later",
     "similar": f"{SIMILAR_TO} {{title}}",
 }
+# What `how` is for a boost of the owner, which has no sentence but its name.
+RULE = "rule"
 LIKED = "liked"
 
 
@@ -141,7 +144,7 @@ def with_reasons(
 ) -> Ranking:
     """Return the ranking with `because` in each hit: what each item of the history adds to the
     score, what it says for the hit (`how`), and whether the score is lower by that without the item
-    (`by_removal`); and, without an id, what damping, diversity and a constant add.
+    (`by_removal`); and, without an id, what damping, diversity, a boost and a constant add.
 
     because: how many items of the history are listed, those that add most, with the others as one
     entry; all for None.
@@ -173,6 +176,9 @@ class _Entries:
 
     def of(self, part: ScoreComponent) -> dict[str, Any]:
         """Return the entry of an item of the history, or of what belongs to no item."""
+        if part.head in RULE_HEADS:
+            boost = {"id": None, "title": part.key, "contribution": part.value}
+            return {**boost, "how": RULE}
         title = self.title_of.get(part.query, part.head)
         entry = {"id": part.query, "title": title, "contribution": part.value}
         if part.query is not None:
@@ -248,8 +254,9 @@ class HistoryReasons:
         of_no_item = [
             Reason(KINDS[parts.sources[row].head], float(parts.sums[row]))
             for row in np.flatnonzero(~is_item).tolist()
+            if parts.sources[row].head not in RULE_HEADS
         ]
-        return [*of_items, *of_no_item]
+        return [*of_items, *of_no_item, *of_rules(parts)]
 
 
 def item_kinds(catalog: StoredCatalog, positions: Sequence[int] | np.ndarray) -> list[list[str]]:

@@ -12,6 +12,7 @@ from qkvsearch.errors import quantity
 from qkvsearch.heads.dense_keys import ItemKeys
 from qkvsearch.heads.search_settings import SearchSettings
 from qkvsearch.heads.stored_models import StoredModels
+from qkvsearch.rank.owner_rules import OwnerRules, RuleBook
 from qkvsearch.rank.text_search import TextSearch
 from qkvsearch.store import Snapshot, StoredCatalog, Workspace
 
@@ -52,6 +53,8 @@ class LoadedBuild:
     texts: TextSearch
     # Keeps the files open.
     files: OpenFiles
+    # The owner's rules; None to answer without them.
+    rule_book: RuleBook | None = None
 
     @classmethod
     def open(cls, workspace: Workspace, name: str | None = None) -> Self:
@@ -62,7 +65,8 @@ class LoadedBuild:
         files = OpenFiles(snapshot)
         catalog = snapshot.catalog
         models = StoredModels(snapshot)
-        return cls(snapshot, catalog, models, TextSearch(models, catalog), files)
+        texts = TextSearch(models, catalog)
+        return cls(snapshot, catalog, models, texts, files, RuleBook(snapshot.workspace, catalog))
 
     def for_question(self) -> Self:
         """Return this build for another question, which reads the records anew."""
@@ -82,6 +86,10 @@ class LoadedBuild:
             texts.reader = self.texts.reader
         return replace(self, models=models, texts=texts)
 
+    def without_rules(self) -> Self:
+        """Return this build, which answers without the owner's rules."""
+        return replace(self, rule_book=None)
+
     def close(self) -> None:
         """Close the files now, also for those who still use them."""
         self.snapshot.close()
@@ -90,6 +98,13 @@ class LoadedBuild:
     def n_items(self) -> int:
         """The number of items."""
         return self.models.n_items
+
+    @cached_property
+    def rules(self) -> OwnerRules | None:
+        """The owner's rules as they were when the question first asked for them; None without any.
+        Raises `DamagedError`.
+        """
+        return None if self.rule_book is None else self.rule_book.current()
 
     @cached_property
     def histories(self) -> Histories:

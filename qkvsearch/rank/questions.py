@@ -125,6 +125,7 @@ class SearchQuestion(Question):
         choices=(SMALLEST,),
     )
     anyway: bool = option("flag", "Show the nearest items where nothing answers the query.", False)
+    rules: bool = option("flag", "Apply the owner's rules: pinned, buried and boosted items.", True)
     # By default, None, the command line and Python list them among the others, by their scores.
     # Over HTTP they are left out.
     weak: bool | None = option("flag", "List weak matches below all others, or leave them out.")
@@ -187,6 +188,7 @@ class RecommendQuestion(Question):
         minimum=0,
         maximum=1,
     )
+    rules: bool = option("flag", "Apply the owner's boosts.", True)
     # Adds `because` to each hit. The command line and the web API have more words for it.
     explain: Explain = option(
         "reasons",

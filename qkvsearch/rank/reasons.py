@@ -22,6 +22,7 @@ from qkvsearch._utils.folding import fold
 from qkvsearch._utils.shown_sums import adding_up, rounded_to, signed
 from qkvsearch.heads.dense_head import MEANING
 from qkvsearch.heads.lexical_head import LEXICAL
+from qkvsearch.heads.rule_heads import RULE_HEADS
 from qkvsearch.heads.search_heads import HEADS
 from qkvsearch.scores.components import Components, Source
 from qkvsearch.terminal import in_one_line, shorten
@@ -130,7 +131,11 @@ class WordReasons:
         threshold = WORD_SHARE * float(np.abs(lines.values).sum())
         values = lines.values.tolist()
         shown_lines, _ = largest(values)
-        reasons = [*few(values, lambda line: lines.names[line]), *constant(parts)]
+        reasons = [
+            *few(values, lambda line: lines.names[line]),
+            *of_rules(parts),
+            *constant(parts),
+        ]
         total = float(parts.sums.sum()) if score is None else score
         shown_values = adding_up([reason.value for reason in reasons], total)
         for place, line in enumerate(shown_lines):
@@ -178,13 +183,13 @@ class _Lines:
         for source, key, is_constant in zip(
             parts.sources, parts.first_keys, are_constant(parts), strict=True
         ):
-            if is_constant:
+            if is_constant or source.head in RULE_HEADS:
                 line_of.append(-1)
             else:
                 line_of.append(numbers.setdefault(name(source, key is None), len(numbers)))
         # The name of each line: a word, or what a head compares.
         self.names = list(numbers)
-        # The line of each source, −1 for a constant.
+        # The line of each source, −1 for a constant and for a rule.
         self.line_of = np.array(line_of, dtype=np.int64)
         in_line = self.line_of >= 0
         # What each line adds, float64 (n_lines,).
@@ -281,6 +286,17 @@ def constant(parts: Components) -> list[Reason]:
     """Return the subtracted means of heads as one line; none where no mean is subtracted."""
     values = parts.sums[are_constant(parts)]
     return [Reason(AVERAGE_ITEM, float(values.sum()))] if len(values) else []
+
+
+def of_rules(parts: Components) -> list[Reason]:
+    """Return a line for each rule of the owner: its name, and what it adds."""
+    return [
+        Reason(str(key), value)
+        for source, key, value in zip(
+            parts.sources, parts.first_keys, parts.sums.tolist(), strict=True
+        )
+        if source.head in RULE_HEADS
+    ]
 
 
 def few(values: Sequence[float], text: Callable[[int], str]) -> list[Reason]:

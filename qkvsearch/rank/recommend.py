@@ -31,6 +31,7 @@ from qkvsearch.rank.history_reasons import (
 from qkvsearch.rank.hit_facts import with_facts, with_strength
 from qkvsearch.rank.listing import own_columns, with_fields
 from qkvsearch.rank.loaded_build import LoadedBuild
+from qkvsearch.rank.owner_rules import NO_RULES, QueryRules
 from qkvsearch.rank.questions import PREFERENCES, SMALLEST, RecommendQuestion
 from qkvsearch.rank.ranking import Ranking, rank
 from qkvsearch.rank.recommender import POPULAR, read_history
@@ -82,7 +83,14 @@ def recommend(build: LoadedBuild, question: RecommendQuestion) -> Ranking:
         ranking = ranking.with_smallest()
     ranking = with_strength(ranking, history, models)
     ranking = with_facts(ranking, history, models)
-    return ranking.noted([*listed_notes, *history_notes, *excluded_notes])
+    notes = [*asked.rules.notes, *listed_notes, *history_notes, *excluded_notes]
+    return ranking.noted(notes)
+
+
+def boosts_of(build: LoadedBuild, question: RecommendQuestion) -> QueryRules:
+    """Return the owner's boosts, if the question wants them."""
+    rules = build.rules if question.rules else None
+    return NO_RULES if rules is None else rules.of_any_question
 
 
 def _speaker(build: LoadedBuild, history: History) -> Speaker:
@@ -155,7 +163,13 @@ class _Asked:
             question.damping,
             Filter(mask, self.n_pool, self.groups),
             question.heads,
+            self.rules,
         )
+
+    @cached_property
+    def rules(self) -> QueryRules:
+        """The owner's rules: the boosts alone, since pins are of queries."""
+        return boosts_of(self.build, self.question)
 
     def smallest(self, hit: int) -> dict[str, list[Any]]:
         """Return the fewest items of the history without which the item in this row would not be
@@ -213,6 +227,7 @@ def recommend_all(
 
     columns = own_columns(build.catalog, question.fields)
     listed, listed_notes = listed_positions(build.catalog, question.only)
+    rules = boosts_of(build, question)
     batch = BatchRecommendations(
         build.recommender,
         k=min(question.k, build.n_items),
@@ -224,6 +239,7 @@ def recommend_all(
         columns=columns,
         raw=raw,
         heads=question.heads,
+        boosts=rules.boost_values,
     )
     done = batch.collect(progress) if path is None else batch.write(path, format, progress)
-    return replace(done, notes=[*listed_notes, *done.notes])
+    return replace(done, notes=[*rules.notes, *listed_notes, *done.notes])

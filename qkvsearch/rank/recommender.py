@@ -20,9 +20,10 @@ from qkvsearch.models.user_vectors import ImplicitFactors
 from qkvsearch.rank.candidates import positions_of
 from qkvsearch.rank.damping import damped, log_popularity
 from qkvsearch.rank.given_values import GivenValues
+from qkvsearch.rank.owner_rules import NO_RULES, QueryRules
 from qkvsearch.rank.questions import NEXT_ITEM, PREFERENCES, RecommendQuestion
 from qkvsearch.rank.text_search import POPULAR, popularity
-from qkvsearch.scores.approximate import ALL_ITEMS, Filter, score_candidates
+from qkvsearch.scores.approximate import ALL_ITEMS, Filter, fuse_candidates
 from qkvsearch.scores.components import Components, Source
 from qkvsearch.scores.fusion import Scores, weighted_sum
 from qkvsearch.store import StoredCatalog
@@ -124,11 +125,14 @@ class Recommender:
         damping: float = 0.0,
         allowed: Filter = ALL_ITEMS,
         names: Sequence[str] | None = None,
+        rules: QueryRules = NO_RULES,
     ) -> Scores | None:
-        """Return damped scores of all items; None where the model has no item of the history.
+        """Return damped and boosted scores of all items; None where the model has no item of the
+        history.
 
         model: "preferences", "next-item" or "popular". Without interactions to learn preferences
-        from, texts score instead. names: of the heads of preferences, by default all. Raises
+        from, texts score instead. names: of the heads of preferences, by default all. rules: the
+        owner's, whose boosts are in standard deviations of the scores before damping. Raises
         `QkvError` for names where no preferences score.
         """
         multipliers = None if names is None else self.multipliers(names, model)
@@ -137,13 +141,16 @@ class Recommender:
         elif model == NEXT_ITEM:
             scores = self._by_sequence(history)
         elif self.models.implicit is None:
-            scores = self._by_text(history, allowed)
+            return self._by_text(history, allowed, rules)
         else:
             scores = self._by_preferences(history, multipliers or self.preferences.multipliers())
-        if scores is None or not damping:
-            return scores
-        self.models.require_interactions("tell what is popular")
-        return damped(scores, log_popularity(self.models.item_counts), damping)
+        if scores is None:
+            return None
+        _, deviation = scores.moments
+        if damping:
+            self.models.require_interactions("tell what is popular")
+            scores = damped(scores, log_popularity(self.models.item_counts), damping)
+        return rules.boosted(scores, deviation)
 
     def multipliers(self, names: Sequence[str], model: str) -> dict[str, float]:
         """Return what the scores of these heads are multiplied by: 1 for a head alone, and the
@@ -198,15 +205,24 @@ class Recommender:
         scores = model.items.weight @ model.fold_in(rows)
         return Scores(NEXT_ITEM, scores, parts, covered=model.known)
 
-    def _by_text(self, history: History, allowed: Filter) -> Scores | None:
-        """Score by the mean similarity to the texts of the history, weighted by confidence."""
+    def _by_text(self, history: History, allowed: Filter, rules: QueryRules) -> Scores | None:
+        """Score by the mean similarity to the texts of the history, weighted by confidence, with
+        the owner's boosts.
+        """
         main = self.models.main_head
         mean = self.mean_text(history, main)
         if not mean.vectors.any():
             return None
         query = self.models.dense_keys(main).head(TEXT, mean)
-        scores = score_candidates(query, allowed)
-        return None if scores is None else replace(scores, notes=[BY_TEXT])
+        if query is None:
+            return None
+
+        def boosted(scores: Mapping[str, Scores]) -> Scores:
+            return rules.boosted(scores[TEXT], scores[TEXT].moments[1])
+
+        # Boosted while candidates are chosen: every hit has to be one.
+        _, scores = fuse_candidates({TEXT: query}, boosted, allowed)
+        return replace(scores, notes=[BY_TEXT])
 
     def _by_popularity(self) -> Scores | None:
         """Score by the number of users of an item: in the log, or without one in the records."""

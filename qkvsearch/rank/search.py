@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -15,6 +16,7 @@ from qkvsearch.rank.found import Found, Order
 from qkvsearch.rank.hit_passages import with_passages
 from qkvsearch.rank.listing import own_columns, with_fields
 from qkvsearch.rank.loaded_build import LoadedBuild
+from qkvsearch.rank.owner_rules import NO_RULES, QueryRules
 from qkvsearch.rank.query import Query
 from qkvsearch.rank.questions import SMALLEST, SearchQuestion
 from qkvsearch.rank.ranking import Ranking, rank
@@ -39,13 +41,15 @@ def search(build: LoadedBuild, question: SearchQuestion) -> Ranking:
     query = texts.reader.read(question.query, question.prefix)
     where_mask = candidates(catalog, build.n_items, question.where)
     mask = query.mask(where_mask, question.anyway)
+    rules = _rules(build, question, query)
+    pinned = rules.pinned_rows(mask)
     # Where weak hits are apart, what is weak must not depend on which page is asked for.
     n_exact = question.n_ranked if question.is_by_score else 0
-    fused = _scores(build, question, query, Filter(mask, n_exact, groups), user_notes)
-    found = _found(build, question, query, fused, mask, groups)
+    fused = _scores(build, question, query, Filter(mask, n_exact, groups), user_notes, rules)
+    found = _found(build, question, query, fused, mask, groups, pinned)
     positions = found.page(order)
     if positions is not None and fused is not None and fused.has_estimates:
-        positions, fused = _exact_page(build, found, order, user_notes)
+        positions, fused = _exact_page(build, found, order, user_notes, rules)
     ranking = rank(
         fused,
         catalog.names,
@@ -59,8 +63,9 @@ def search(build: LoadedBuild, question: SearchQuestion) -> Ranking:
     ranking = with_where_note(ranking, question.where, where_mask)
     ranking = _with_listing_notes(ranking, build, question, found)
     ranking = with_fields(ranking, catalog, columns)
-    ranking = texts.with_match(ranking, query, None if question.is_by_score else found.weak)
-    ranking = _with_notes(ranking, build, question, query, user_notes, fused)
+    weak = None if question.is_by_score else found.weak
+    ranking = texts.with_match(ranking, query, weak, pinned)
+    ranking = _with_notes(ranking, build, question, query, user_notes, fused).noted(rules.notes)
     ranking = replace(
         ranking,
         query=question.query,
@@ -85,6 +90,14 @@ def search(build: LoadedBuild, question: SearchQuestion) -> Ranking:
     return ranking
 
 
+def _rules(build: LoadedBuild, question: SearchQuestion, query: Query) -> QueryRules:
+    """Return what the owner's rules do to the answer."""
+    rules = build.rules if question.rules else None
+    if rules is None:
+        return NO_RULES
+    return rules.of_query([question.query, query.understood.text])
+
+
 def _with_listing_notes(
     ranking: Ranking, build: LoadedBuild, question: SearchQuestion, found: Found
 ) -> Ranking:
@@ -104,6 +117,7 @@ def _exact_page(
     found: Found,
     order: Order | None,
     user_notes: list[str],
+    rules: QueryRules,
 ) -> tuple[np.ndarray, Scores]:
     """Return the rows of the hits to list, and scores that are exact for these, where the scores of
     most items are estimates.
@@ -112,7 +126,7 @@ def _exact_page(
 
     def scores(items: np.ndarray, k: int) -> Scores:
         allowed = Filter(items, k, found.groups)
-        fused = _scores(build, question, query, allowed, user_notes, found.mask)
+        fused = _scores(build, question, query, allowed, user_notes, rules, found.mask)
         assert fused is not None
         return fused
 
@@ -150,12 +164,15 @@ def _found(
     fused: Scores | None,
     mask: np.ndarray,
     groups: np.ndarray | None,
+    pinned: Sequence[int],
 ) -> Found:
-    """Return what a search found. mask: the items that may be ranked, bool (n_items,)."""
+    """Return what a search found. mask: the items that may be ranked, bool (n_items,). pinned: the
+    rows of those that a rule of the owner pins.
+    """
     # A function that refers to itself would be a reference cycle, in which files wait for the
     # garbage collector.
     total_without = partial(_total_without, build, question, query, groups)
-    return Found(build.texts, question, query, fused, mask, groups, total_without)
+    return Found(build.texts, question, query, fused, mask, groups, total_without, pinned)
 
 
 @query_lock()
@@ -174,8 +191,10 @@ def _total_without(
     mask = candidates(build.catalog, build.n_items, None if where else question.where)
     mask = query.mask(mask, question.anyway)
     user_notes = _unknown_user(build, question)
-    fused = _scores(build, question, query, Filter(mask, 0, groups), user_notes)
-    return _found(build, question, query, fused, mask, groups).total
+    rules = _rules(build, question, query)
+    fused = _scores(build, question, query, Filter(mask, 0, groups), user_notes, rules)
+    pinned = rules.pinned_rows(mask)
+    return _found(build, question, query, fused, mask, groups, pinned).total
 
 
 def _smallest_words(build: LoadedBuild, question: SearchQuestion) -> SmallestWords:
@@ -207,9 +226,11 @@ def _scores(
     query: Query,
     allowed: Filter,
     user_notes: list[str],
+    rules: QueryRules,
     mask: np.ndarray | None = None,
 ) -> Scores | None:
-    """Return the scores of all items; None where no head knows a word of the query.
+    """Return the scores of all items; None where no head knows a word of the query, and no rule
+    pins an item to it.
 
     mask: all items that may be ranked, where `allowed` has only some of them. user_notes: that the
     user is unknown, which is a user without preferences. Raises
@@ -228,13 +249,16 @@ def _scores(
         allowed,
         question.anyway,
         question.prefix,
+        rules,
         mask,
     )
-    has_text = query.has_text
-    if fused is not None and has_text and not question.anyway:
+    if fused is not None and query.has_text and not question.anyway:
         # An item that no head scores higher than the average item is no hit.
-        return fused.above_mean()
-    return fused
+        fused = fused.above_mean()
+    if not len(rules.placed_rows):
+        return fused
+    assert allowed.mask is not None
+    return rules.placed(fused, allowed.mask)
 
 
 def _with_notes(

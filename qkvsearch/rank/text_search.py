@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -30,6 +30,7 @@ from qkvsearch.rank.answerable import NEAREST, NOTHING, answerable
 from qkvsearch.rank.expansion import Lexicon
 from qkvsearch.rank.grades import GOOD, STRONG, WEAK, grades, weak_items
 from qkvsearch.rank.listing import column_key
+from qkvsearch.rank.owner_rules import NO_RULES, QueryRules
 from qkvsearch.rank.query import Query, QueryReader
 from qkvsearch.rank.query_notes import query_notes
 from qkvsearch.rank.ranking import Ranking
@@ -68,7 +69,7 @@ class FirstPass(NamedTuple):
     weights: dict[str, float]
 
     def fused_by_passage(
-        self, units: Units, preferred: Sequence[Preferred]
+        self, units: Units, preferred: Sequence[Preferred], rules: QueryRules
     ) -> tuple[Mapping[str, Scores], Scores]:
         """Return the same where passages are scored: each item has the scores of its best passage,
         the one with the highest sum of all heads.
@@ -82,19 +83,20 @@ class FirstPass(NamedTuple):
         fused = fuse(list(of_units.values()), [self.weights[name] for name in of_units])
         of_units_fused = fused.scores
         best = units.best(of_units_fused)
-        fused = units.of_items(fused, best)
+        fused = rules.boosted(units.of_items(fused, best))
         for head, items in preferred:
             fused = head.add(fused, items)
         by_head = {name: units.of_items(scores, best) for name, scores in of_units.items()}
         return by_head, replace(fused, best=BestPassages(best, of_units_fused))
 
     def fused(
-        self, allowed: Filter, preferred: Sequence[Preferred]
+        self, allowed: Filter, preferred: Sequence[Preferred], rules: QueryRules
     ) -> tuple[Mapping[str, Scores], Scores]:
         """Return the scores of each head, and of all heads together."""
 
         def fuse_all(scores: Mapping[str, Scores]) -> Scores:
             fused = fuse(list(scores.values()), [self.weights[name] for name in scores])
+            fused = rules.boosted(fused)
             for head, items in preferred:
                 fused = head.add(fused, items)
             return fused
@@ -102,7 +104,7 @@ class FirstPass(NamedTuple):
         # The second pass compares so many hits, whatever is asked for.
         allowed = replace(allowed, k=max(allowed.k, DEPTH))
         first = preferred[-1].items if preferred else None
-        return fuse_candidates(self.scores, fuse_all, allowed, first)
+        return fuse_candidates(self.scores, fuse_all, allowed, first, rules.placed_rows)
 
 
 class TextSearch:
@@ -129,6 +131,7 @@ class TextSearch:
         allowed: Filter = ALL_ITEMS,
         anyway: bool = False,
         is_typing: bool = False,
+        rules: QueryRules = NO_RULES,
         mask: np.ndarray | None = None,
     ) -> Scores | None:
         """Return the requested heads as one; None where no head knows a word of the query.
@@ -142,6 +145,7 @@ class TextSearch:
         anyway: also rank items where the catalog does not answer the query, which otherwise covers
             no item. Also rank items without the code where the query is a code.
         is_typing: whether items that begin as typed come first.
+        rules: the owner's, whose boosts are added. `QueryRules.placed` has the rest.
 
         Raises `QkvError` for a head that is not available.
         """
@@ -150,7 +154,8 @@ class TextSearch:
         units = self.models.units
         asked = self._asked(query, allowed.mask if mask is None else mask, units)
         if query.lookup.codes.is_exact and LEXICAL in requested and not anyway:
-            return self._code(query)
+            code = self._code(query)
+            return None if code is None else rules.boosted(code)
 
         # The first pass scores all items.
         text_heads = self._text_heads(requested)
@@ -158,13 +163,16 @@ class TextSearch:
         if TASTE in requested and (first_pass.scores or not text_heads):
             self._add_taste(first_pass, preferences)
         if not first_pass.scores:
-            return None if query.has_text else self._by_conditions(query)
+            by_conditions = None if query.has_text else self._by_conditions(query)
+            if by_conditions is None:
+                return None
+            return rules.boosted(by_conditions, by_conditions.moments[1] or 1.0)
         preferred = self._preferred(asked, query, requested, is_typing)
         knows_text = any(head.name in first_pass.scores for head in text_heads)
         if units is None or not knows_text:
-            by_head, fused = first_pass.fused(allowed, preferred)
+            by_head, fused = first_pass.fused(allowed, preferred, rules)
         else:
-            by_head, fused = first_pass.fused_by_passage(units, preferred)
+            by_head, fused = first_pass.fused_by_passage(units, preferred, rules)
 
         # A user's taste is no answer: only the heads of the text tell whether there is one.
         of_text = {head.name: by_head.get(head.name) for head in text_heads}
@@ -358,14 +366,21 @@ class TextSearch:
 
     # --- what is added to the hits ---
 
-    def with_match(self, ranking: Ranking, query: Query, weak: np.ndarray | None = None) -> Ranking:
+    def with_match(
+        self,
+        ranking: Ranking,
+        query: Query,
+        weak: np.ndarray | None = None,
+        pinned: Collection[int] = (),
+    ) -> Ranking:
         """Return each hit with its `match`: strong, good or weak; None for conditions alone.
 
         All hits are weak where the catalog does not answer the query, and strong where it is a code
         that they have.
 
         weak: the items that were told to be weak already, bool (n_items,). Where most scores are
-        estimates, another grade would be possible.
+        estimates, another grade would be possible. pinned: the rows of the items that a rule of the
+        owner pins; they are strong as well.
         """
         graded: Sequence[str | None] = [None] * len(ranking)
         if ranking.head is not None and NEAREST in ranking.head.notes:
@@ -383,6 +398,12 @@ class TextSearch:
             graded = [
                 WEAK if told else (GOOD if grade == WEAK else grade)
                 for told, grade in zip(is_weak, graded, strict=True)
+            ]
+        if pinned and query.has_text:
+            # The owner says that it answers.
+            graded = [
+                STRONG if row in pinned else grade
+                for row, grade in zip(ranking.positions.tolist(), graded, strict=True)
             ]
         return ranking.annotated(match=graded)
 

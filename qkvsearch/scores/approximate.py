@@ -77,6 +77,7 @@ def fuse_candidates(
     fuse: Callable[[Mapping[str, Scores]], Scores],
     allowed: Filter = ALL_ITEMS,
     preferred: np.ndarray | None = None,
+    named: np.ndarray | None = None,
 ) -> tuple[Mapping[str, Scores], Scores]:
     """Return the scores of each head, and of all heads fused.
 
@@ -84,13 +85,17 @@ def fuse_candidates(
     hits are candidates, as the module says. Where only the best item of a group is a hit, more
     candidates are named until there are enough groups.
 
-    preferred: bool (n_items,), items the best of which are candidates as well.
+    preferred: bool (n_items,), items the best of which are candidates as well. named: rows that are
+    candidates in any case.
     """
     if not any(isinstance(head, ApproximateQuery) for head in heads.values()):
         exact: Mapping[str, Scores] = heads  # type: ignore[assignment]
         return exact, fuse(exact)
     search = _CandidateSearch(heads, fuse, allowed)
-    result = search.fused_from(search.first_candidates(preferred), allowed, search.n_per_head)
+    first = search.first_candidates(preferred)
+    if named is not None:
+        first = np.union1d(first, named)
+    result = search.fused_from(first, allowed, search.n_per_head)
     if allowed.groups is not None:
         result = search.until_enough_groups(result)
     return result.by_head, result.fused

@@ -183,7 +183,7 @@ class Components:
     def by_query(self) -> Components:
         """Return one part for each piece of the query, the sum over heads and keys.
 
-        Parts without a piece of the query stay as they are.
+        Parts without a piece of the query stay as they are, with their first keys.
         """
         first: dict[Any, int] = {}
         sources: list[Source] = []
@@ -197,7 +197,12 @@ class Components:
                 sources.append(source)
             rows[number] = first[piece]
         sums = np.bincount(rows, self.sums, len(sources))
-        return Components.pairs(sources, [None], sums[:, None])
+        keys: list[Any] = [None] * len(sources)
+        for number, key in enumerate(self.first_keys):
+            if self.sources[number].query is None:
+                keys[rows[number]] = key
+        places = np.arange(len(sources))
+        return Components(sources, keys, places, places, sums)
 
     def ordered(self) -> list[ScoreComponent]:
         """Return all parts, the largest first."""

@@ -52,6 +52,8 @@ class Scores:
     exact_above: Callable[[float], np.ndarray] | None = None
     # Whether this is a sum of heads with such estimates.
     has_estimates: bool = False
+    # Whether a high score speaks for an item. What an owner adds is no answer to a query.
+    is_evidence: bool = True
 
     @cached_property
     def moments(self) -> tuple[float, float]:
@@ -83,6 +85,8 @@ class Scores:
         """
         above = np.zeros(len(self.scores), dtype=bool)
         for head in self.addends or [self]:
+            if not head.is_evidence:
+                continue
             above |= head.scores > 0
             if head.covered is not None:
                 above |= head.covered
@@ -143,17 +147,29 @@ def summed(heads: Sequence[Scores]) -> Scores:
     )
 
 
-def plus(head: Scores, name: str, values: np.ndarray, parts: PartsOf | None = None) -> Scores:
+def plus(
+    head: Scores,
+    name: str,
+    values: np.ndarray,
+    parts: PartsOf | None = None,
+    *,
+    is_evidence: bool = True,
+) -> Scores:
     """Add values (n_items,) to the scores of a head, under a name of their own.
 
     parts: the function whose parts add up to a value. By default a value is one part, which has
-    neither query nor key.
+    neither query nor key. is_evidence: whether a value above 0 speaks for an item.
     """
 
     def constant(position: int) -> Components:
         return Components.of([ScoreComponent(name, None, None, float(values[position]))])
 
-    added = Scores(name, np.asarray(values, dtype=np.float32), parts or constant)
+    added = Scores(
+        name,
+        np.asarray(values, dtype=np.float32),
+        parts or constant,
+        is_evidence=is_evidence,
+    )
     return Scores(
         name=f"{head.name}+{name}",
         scores=np.asarray(head.scores + values, dtype=np.float32),

@@ -37,6 +37,7 @@ from qkvsearch.store.root import (
     root_state,
     write_root,
 )
+from qkvsearch.store.rules_file import RulesFile
 from qkvsearch.store.segments import (
     BUILD_NAME,
     BUILDS_FOLDER,
@@ -283,10 +284,11 @@ class Workspace:
             errors.append(error)
             names = (path.name for path in folders.glob("*"))
             checksums.update((name, None) for name in names if BUILD_NAME.fullmatch(name))
-        try:
-            self.records.check()
-        except DamagedError as error:
-            errors.append(error)
+        for check in (self.records.check, self.rules.read):
+            try:
+                check()
+            except DamagedError as error:
+                errors.append(error)
         return [*errors, *_damaged_segments(folders, checksums)]
 
     # --- records ---
@@ -295,6 +297,11 @@ class Workspace:
     def records(self) -> RecordsDatabase:
         """The database of recorded interactions, which all builds share."""
         return RecordsDatabase.of(self.path, self.wait, self.notify)
+
+    @property
+    def rules(self) -> RulesFile:
+        """The owner's rules, which all builds share."""
+        return RulesFile(self.path)
 
     def current_facts(self) -> dict[str, Any]:
         """Return the facts of the current build, even if other files of it are damaged; under
@@ -433,8 +440,9 @@ class Workspace:
             return False
         for name in names - needed:
             shutil.rmtree(folders / name, ignore_errors=True)
-        for path in [*self.path.glob(".root.json-*"), *folders.glob("*/.manifest.json-*")]:
-            path.unlink(missing_ok=True)
+        for pattern in (".root.json-*", ".rules.json-*", f"{BUILDS_FOLDER}/*/.manifest.json-*"):
+            for path in self.path.glob(pattern):
+                path.unlink(missing_ok=True)
         drop_keys(remote, self.path)
         return not any((folders / name).exists() for name in names - needed)
 

@@ -39,8 +39,8 @@ DESCRIPTION = (
 # Parameters that say what is asked for; documentation lists them before the others.
 FIRST = ("q", "items", "item", "user", "likes", "text", "query")
 ROUTES = ("ranking", "explain", "catalog", "attend", "map", "click", "box", "server")
-# Routes that change the workspace: a read-only server has none of them.
-WRITE_ROUTES = ("record",)
+# Routes that change the workspace, and what only its owner reads: a read-only server has none.
+WRITE_ROUTES = ("record", "rule")
 
 
 def create_app() -> FastAPI:

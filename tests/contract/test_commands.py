@@ -56,6 +56,9 @@ CALLS = {
     "history": ["history", "101"],
     "record": ["-w", "recorded", "record", "101", "red apple", "4"],
     "records": ["-w", "recorded", "records", "-k", "5"],
+    "rules add": ["-w", "ruled", "rules", "add", "--boost", "made > 2004: 0.5"],
+    "rules list": ["-w", "ruled", "rules", "list"],
+    "rules remove": ["-w", "ruled", "rules", "remove", "1"],
     "learn": ["-w", "recorded", "learn"],
     "attend": ["attend", "red apple hammer"],
     "encode": ["encode", "red apple", "xyzzy"],
@@ -79,7 +82,7 @@ CALLS = {
 }
 SILENT_ON_STDOUT = {
     "build", "add", "sync", "remove", "record", "learn", "rollback", "compact", "repair", "forget",
-    "export embeddings",
+    "export embeddings", "rules add", "rules remove",
 }  # fmt: skip
 LISTING = sorted(
     name for name, leaf in LEAVES.items() if "format_name" in {param.name for param in leaf.params}
@@ -110,6 +113,8 @@ NEAR = [
     (["sync", "more.csv", "--id-column", "idd"], "did you mean id"),
     (["remove", "claw hamer"], "did you mean claw hammer"),
     (["remove", "--where", "mde > 3"], "did you mean made"),
+    (["rules", "add", "--pin", "nails=claw hamer"], "did you mean claw hammer"),
+    (["rules", "add", "--boost", "mde > 3: 1"], "did you mean made"),
     (["teach", "mask"], "did you mean masks"),
 ]
 # They ask no workspace anything.
@@ -137,6 +142,9 @@ def shopkeeper(
     with Engine(shutil.copytree(shop_path, "recorded")) as engine:
         engine.record(101, 1)
     SearchLog(Path("recorded"), 30, print).add_search("v", "red apple", total=1, shown=[1])
+    with Engine(shutil.copytree(shop_path, "ruled")) as engine:
+        engine.add_rule(pin="nails", items=[4])
+    shutil.copy("ruled/rules.json", "rules.json")
     shutil.copytree(changed_path, "changed")
     shutil.copytree(movies_path, "tuned")
     (tmp_path / "q.tsv").write_text("q1\tred apple\nq2\tladder\n", encoding="utf-8")
@@ -185,7 +193,11 @@ class TestEveryCall:
 
 
 def anew(qkv, name):
-    """Return what calls a command as if for the first time: `tune` changes what it begins with."""
+    """Return what calls a command as if for the first time: `tune` and `rules` change what they
+    begin with.
+    """
+    if name.startswith("rules"):
+        shutil.copy("rules.json", "ruled/rules.json")
     if name == "tune":
         assert qkv("-w", "tuned", "tune", "--reset").code == 0
     return qkv

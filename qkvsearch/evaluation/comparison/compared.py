@@ -10,7 +10,7 @@ from statistics import fmean
 from typing import Any
 
 from qkvsearch._utils.callbacks import Progress
-from qkvsearch.errors import Count, QkvError, listed_names
+from qkvsearch.errors import Count, QkvError, listed_names, quantity
 from qkvsearch.evaluation.comparison.moves import Move, moves
 from qkvsearch.evaluation.comparison.sides import Answer, Side
 from qkvsearch.evaluation.made_queries.kinds import make_queries
@@ -43,17 +43,40 @@ class ComparedSide:
     items: int
     # The heads that were asked for; None for all.
     heads: list[str] | None
+    # How many rules of the owner applied; None where they were to be left out.
+    rules: int | None = 0
 
     @classmethod
     def of(cls, side: Side) -> ComparedSide:
         snapshot = side.build.snapshot
         heads = None if side.heads is None else list(side.heads)
-        return cls(snapshot.name, snapshot.created, side.build.n_items, heads)
+        rules = side.build.rules
+        n_rules = 0 if rules is None else len(rules.rules)
+        return cls(
+            snapshot.name,
+            snapshot.created,
+            side.build.n_items,
+            heads,
+            n_rules if side.rules else None,
+        )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the fields by name, without the heads where all answer."""
+        """Return the fields by name, without the heads where all answer, and without the number of
+        rules where there are none.
+        """
         fields = {"id": self.id, "created": self.created, "items": self.items}
-        return fields if self.heads is None else {**fields, "heads": self.heads}
+        if self.heads is not None:
+            fields["heads"] = self.heads
+        if self.rules != 0:
+            fields["rules"] = self.rules or 0
+        return fields
+
+    @property
+    def rules_text(self) -> str:
+        """Whether the owner's rules applied, for people; empty where there are none."""
+        if self.rules is None:
+            return "no rules"
+        return quantity(self.rules, "rule") if self.rules else ""
 
 
 @dataclass(frozen=True)

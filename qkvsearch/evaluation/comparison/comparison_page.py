@@ -68,8 +68,9 @@ def _text(text: object) -> str:
 
 def _side(name: str, side: ComparedSide) -> str:
     heads = "" if side.heads is None else f", heads {', '.join(side.heads)}"
+    rules = f", {side.rules_text}" if side.rules_text else ""
     items = f"{Count(side.items)} {Count(side.items):item|items}"
-    return f"<dt>{name}</dt><dd>{_text(f'{side.id}, {items}{heads}')}</dd>"
+    return f"<dt>{name}</dt><dd>{_text(f'{side.id}, {items}{heads}{rules}')}</dd>"
 
 
 def _shares(comparison: Comparison) -> str:

@@ -19,6 +19,7 @@ from qkvsearch._utils.shown_sums import DECIMALS, signed
 from qkvsearch.errors import Count
 from qkvsearch.evaluation.comparison.sides import Answer, Group
 from qkvsearch.heads.dense_head import MEANING
+from qkvsearch.heads.rule_heads import PINS, RULE_HEADS
 from qkvsearch.rank.reasons import KINDS, short
 from qkvsearch.tables.ids import Id
 
@@ -164,11 +165,11 @@ class _Pair:
         if self.lower.row(self.item) < 0:
             return Reason(wording.one_catalog)
         if self.lower.is_silent:
-            return Reason(self._why_silent())
+            return Reason(self._pinned() or self._why_silent())
         if not self.lower.meets_conditions(self.item):
             return Reason(wording.conditions)
         if not self.lower.is_ranked(self.item):
-            return Reason(self._why_no_hit())
+            return Reason(self._pinned() or self._why_no_hit())
 
         # Those that are above the item only where it ranks lower.
         above = set(self.higher.above(self.item))
@@ -184,6 +185,11 @@ class _Pair:
         return self._by_scores(ranked)
 
     # --- reasons that are no scores ---
+
+    def _pinned(self) -> str:
+        """Return the rule that makes the item a hit in one answer alone; empty without one."""
+        rules = [group.word for group in self.higher.sums(self.item) if group.head == PINS.name]
+        return self._of_rule(rules[0], PINS.name) if rules else ""
 
     def _why_silent(self) -> str:
         """Return why one answer has no hits at all."""
@@ -242,7 +248,9 @@ class _Pair:
         head, of_head = max(_by_head(parts).items(), key=lambda pair: sign * pair[1])
         of_words = {word: value for (name, word), value in parts.items() if name == head}
         word = max(of_words, key=lambda word: sign * of_words[word])
-        if word is None or sign * of_words[word] < WORD_SHARE * sign * of_head:
+        if head in RULE_HEADS:
+            text, value = self._of_rule(word, head), of_words[word]
+        elif word is None or sign * of_words[word] < WORD_SHARE * sign * of_head:
             text, value = self._kind(head), of_head
         else:
             text, value = self._of_word(word, head), of_words[word]
@@ -267,19 +275,27 @@ class _Pair:
         found = self._found(word)
         return f"{text}; {found}" if found else text
 
+    def _of_rule(self, name: str | None, head: str) -> str:
+        """Return a rule of the owner by its name, and whether rules count in one answer alone."""
+        return f"{KINDS[head]} “{name}”{self._counts(head)}"
+
     def _kind(self, head: str) -> str:
         """Return what a head compares, in plain words, and whether it counts more or less now."""
         kind = KINDS.get(head, MEANING)
         if kind == MEANING:  # there may be several
             kind = f"{kind} by {head}"
+        return f"{kind}{self._counts(head)}"
+
+    def _counts(self, head: str) -> str:
+        """Return whether a head counts more or less now; nothing where it counts the same."""
         if head not in self.after.heads:
-            return f"{kind}, which no longer counts"
+            return ", which no longer counts"
         if head not in self.before.heads:
-            return f"{kind}, which counts only now"
+            return ", which counts only now"
         before, after = (side.weights.get(head, 0.0) for side in (self.before, self.after))
         if abs(after - before) <= SAME_WEIGHT * max(before, after):
-            return kind
-        return f"{kind}, which counts {'more' if after > before else 'less'} now"
+            return ""
+        return f", which counts {'more' if after > before else 'less'} now"
 
 
 def _shown(value: float) -> str:

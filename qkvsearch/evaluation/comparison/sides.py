@@ -13,6 +13,7 @@ from qkvsearch._utils.folding import fold
 from qkvsearch._utils.query_lock import query_lock
 from qkvsearch._utils.threads import one_blas_thread
 from qkvsearch.errors import QkvError
+from qkvsearch.heads.rule_heads import RULE_HEADS
 from qkvsearch.heads.token_head import TOKENS
 from qkvsearch.rank.answerable import NOTHING
 from qkvsearch.rank.loaded_build import LoadedBuild
@@ -32,7 +33,8 @@ class Group(NamedTuple):
     """Parts of a score that are told as one: those of a head, for a word of the query."""
 
     head: str
-    # The folded word as it was typed; None where the parts are of no word.
+    # The folded word as it was typed; None where the parts are of no word. Of a rule of the owner,
+    # its name.
     word: str | None
 
 
@@ -50,10 +52,14 @@ Sums = dict[Group, float]
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """One side: a build, and the heads by which it answers, by default all."""
+    """One side: a build, and the heads by which it answers, by default all.
+
+    rules: whether the owner's rules apply.
+    """
 
     build: LoadedBuild
     heads: Sequence[str] | None = None
+    rules: bool = True
 
     @cached_property
     def ids(self) -> Ids:
@@ -80,7 +86,7 @@ class Answer:
 
     def __init__(self, side: Side, text: str) -> None:
         self.build, self._ids = side.build, side.ids
-        question = SearchQuestion(query=text, k=DEPTH, heads=side.heads)
+        question = SearchQuestion(query=text, k=DEPTH, heads=side.heads, rules=side.rules)
         self.ranking: Ranking = search(side.build, question)
         self.hits: dict[str, Hit] = {id_text(hit.id): hit for hit in self.ranking}
         self.items = list(self.hits)
@@ -201,7 +207,8 @@ class Answer:
             parts.sources, parts.first_keys, are_constant(parts), parts.sums.tolist(), strict=True
         ):
             if not is_constant:
-                group = Group(source.head, self._word(source.query, key))
+                is_rule = source.head in RULE_HEADS
+                group = Group(source.head, key if is_rule else self._word(source.query, key))
                 sums[group] = sums.get(group, 0.0) + value
         return sums
 

@@ -241,16 +241,18 @@ def ask(
     was not first.
     """
     dense = [name for name in build.models.head_weights if name != LEXICAL.name]
+    # The owner's rules are a part of the search, and of no head.
+    plain = build.without_rules()
     ranks = []
     for done, query in enumerate(queries, 1):
         ranks.append(rank_of_answer(build, query, heads))
         progress("asking the search", done, len(queries))
     outcomes = []
     for done, (query, rank) in enumerate(zip(queries, ranks, strict=True), 1):
-        lexical_rank = rank_of_answer(build, query, [LEXICAL.name])
+        lexical_rank = rank_of_answer(plain, query, [LEXICAL.name])
         found_by = []
         if rank != 1:
-            alone = {name: rank_of_answer(build, query, [name]) for name in dense}
+            alone = {name: rank_of_answer(plain, query, [name]) for name in dense}
             alone = {LEXICAL.name: lexical_rank, **alone}
             found_by = [name for name, own_rank in alone.items() if own_rank == 1]
         outcomes.append(Outcome(query, rank, lexical_rank, tuple(found_by)))

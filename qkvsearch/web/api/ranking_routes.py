@@ -81,6 +81,7 @@ class SearchParameters(RankingParameters):
         Field(description="For each column, the words that match the query.", exclude=True),
     ] = False
     anyway: Flag = option("anyway")
+    rules: Flag = option("rules")
     weak: Annotated[
         Flag, Field(description="Whether weak matches are listed as well, below all others.")
     ] = False
@@ -238,6 +239,7 @@ class RecommendOptions(RankingParameters):
     recent: float | None = option("recent", le=1e9)
     damping: float = option("damping")
     diversity: float = option("diversity")
+    rules: Flag = option("rules", of=RecommendQuestion)
     because: int = option("because", MAX_LISTED, le=50)
 
 
