@@ -9,7 +9,18 @@ from qkvsearch.heads.lexical_head import LEXICAL
 from qkvsearch.heads.number_head import NUMBERS
 from qkvsearch.heads.search_head import SearchHead
 from qkvsearch.heads.taste_head import TASTE
+from qkvsearch.heads.title_head import TITLE
 from qkvsearch.heads.token_head import TOKENS
 
 # In the order in which the page lists them, and in which the scores of text heads are added up.
-HEADS: tuple[SearchHead, ...] = (LEXICAL, TOKENS, TASTE, BEGINNING, NUMBERS, CODE, *DENSE, SEMANTIC)
+HEADS: tuple[SearchHead, ...] = (
+    LEXICAL,
+    TOKENS,
+    TASTE,
+    BEGINNING,
+    NUMBERS,
+    CODE,
+    TITLE,
+    *DENSE,
+    SEMANTIC,
+)

@@ -271,6 +271,28 @@ class WordSequences:
             is_match &= fit[self.words[np.minimum(slots, len(self.words) - 1)]]
         return rows[is_match]
 
+    def rows_spelled(self, spelled: Sequence[str], rows: np.ndarray, is_whole: bool) -> np.ndarray:
+        """Return which of `rows` begin, in their first column, with words in these spellings.
+
+        is_whole: whether they must have no others there.
+
+        >>> text = WordSequences.of_fields([["Red sea", "Red"], ["", "sea"]])
+        >>> [text.rows_spelled(["red"], np.arange(2), is_whole).tolist() for is_whole in (0, 1)]
+        [[0, 1], [1]]
+        """
+        numbers = []
+        for word in spelled:
+            of_word = self._rows_of_spelling(word[:MAX_TERM])
+            if not len(of_word):
+                return rows[:0]
+            numbers.append(int(of_word[0]))
+        if is_whole:
+            numbers.append(0)
+        # A row that has the words so far does not end before the next one: `END` is behind them.
+        for place, number in enumerate(numbers):
+            rows = rows[self.words[self.indptr[rows] + place] == number]
+        return rows
+
 
 def span_of(spellings: np.ndarray, prefix: str) -> slice:
     """Return the rows of sorted spellings that begin with a prefix."""
@@ -320,19 +342,18 @@ class WordIndex:
 
         return self._items(matches, np.ones(self.n_items, dtype=bool))
 
-    def items_starting_with(self, typed: Sequence[str], is_whole: bool) -> np.ndarray:
-        """Return which items begin, in their first column, with these words, bool (n_items,).
+    def items_starting_with(
+        self, typed: Sequence[str], items: np.ndarray, is_whole: bool
+    ) -> np.ndarray:
+        """Return which of `items` begin, in their first column, with these words, ascending.
 
         is_whole: whether they must have no others there.
         """
-
-        def matches(words: WordSequences, rows: np.ndarray) -> np.ndarray:
-            encoded = [word.encode(errors="replace") for word in typed]
-            if is_whole:
-                encoded.append(END)
-            return words.rows_starting_with([words.spellings == word for word in encoded], rows)
-
-        return self._items(matches, np.ones(self.n_items, dtype=bool))
+        found = [items[:0]]
+        for words, rows, items_of_rows in self.rows_of(items):
+            matching = words.rows_spelled(typed, rows, is_whole)
+            found.append(items_of_rows[rows.searchsorted(matching)])
+        return np.sort(np.concatenate(found))
 
     def neighbours(
         self, terms: Sequence[str], items: np.ndarray
