@@ -148,6 +148,40 @@ def test_a_year_that_a_column_of_dates_has_may_be_meant_there(tmp_path):
             assert not any("mean" in note for note in engine.search(f"lamp {text}").notes)
 
 
+@pytest.mark.parametrize(
+    ("query", "meant"),
+    [
+        ("a 19th century vase", "made:1801..1900 or acquired:1801..1900"),
+        ("posters of the 1890s", "made:1890..1899"),
+        ("late 20th-century lamps", "acquired:1961..2000"),
+        ("20世纪的灯", "made:1901..2000 or acquired:1901..2000"),
+        ("1930年代的灯", "made:1930..1939"),
+        ("2004年", "made:2004 or acquired:2004"),
+        ("lamps 18th century", ""),  # no item is as old
+        ("made:1890s lamps", ""),  # that is one already
+        ("-1890s lamps", ""),
+        ("a 1,891 page book", ""),
+        ("lamp mix iv", ""),
+    ],
+)
+def test_years_in_words_are_said_as_filters(dated, query, meant):
+    suggested = [note for note in dated.search(query, anyway=True).notes if "mean" in note]
+    assert suggested == ([f"Did you mean {meant}?"] if meant else [])
+    if meant:
+        assert len(dated.search(meant.split()[0]))
+
+
+@pytest.fixture(scope="module")
+def dated(tmp_path_factory):
+    items = pd.DataFrame({"title": ["Lamp", "Chair", "Bowl"]})
+    items["made"] = ["2004-06-01", "c. 1935", "1893"]
+    items["acquired"] = ["2004-06-01", "c. 1970", "1850s"]
+    items["pages"] = [1890, 1935, 2004]
+    folder, columns = tmp_path_factory.mktemp("dated") / "w", qkv.Columns(text=["title"])
+    with qkv.build(folder, items=items, columns=columns, encoder="corpus") as engine:
+        yield engine
+
+
 def test_items_that_are_nothing_like_the_query_are_no_hits_but_anyway(shop, all_heads):
     assert ids(shop.search("guitar")) == ["5"]
     assert len(shop.search("guitar", anyway=True)) == 10

@@ -145,3 +145,17 @@ def test_on_the_command_line(qkv, shop_path):
     assert not {1, 2, 4} & {row["id"] for row in rows}
     assert {part["item"] for part in rows[0]["parts"] if "item" in part} == {1, 4}
     assert qkv("-w", shop_path, "similar").code == 2
+
+
+def test_words_of_a_script_without_spaces_are_runs_that_both_texts_have(tmp_path, assert_adds_up):
+    """Encoders learned pairs of characters, and tables know single ones."""
+    texts = ["李连杰的武侠电影", "武侠片，主演李连杰", "春天的花园", "花园里的茶"]
+    items = pd.DataFrame({"id": list("abcd"), "title": ["一", "二", "三", "四"], "text": texts})
+    for encoder in ("corpus", "static"):
+        with qkvsearch.build(tmp_path / encoder, items=items, encoder=encoder) as engine:
+            ranking = engine.similar("a", k=1)
+            assert ids(ranking) == ["b"]
+            reasons = ranking.reasons(0)
+            assert_adds_up([reason.value for reason in reasons], ranking.hits[0].score)
+            (same,) = [reason.text for reason in reasons if "same words" in reason.text]
+            assert sorted(same.partition(": ")[2].split(", ")) == ["李连杰", "武侠"]

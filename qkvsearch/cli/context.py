@@ -11,6 +11,7 @@ import shlex
 import shutil
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -75,7 +76,16 @@ NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?", re.IGNORECASE)
 
 
 class Command(click.Command):
-    """A command whose `--help` lists rare options last."""
+    """A command whose `--help` lists rare options last, and whose options with a text or a file are
+    given once: Click would take the last in silence.
+    """
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        _, _, given = self.make_parser(ctx).parse_args(list(args))
+        for param, n in Counter(given).items():
+            if n > 1 and isinstance(param, click.Option) and _is_single(param):
+                raise click.UsageError(f"{param.opts[-1]} is given {n} times: give it once", ctx)
+        return super().parse_args(ctx, args)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         sections: dict[str, list[tuple[str, str]]] = {"Options": [], "Advanced": []}
@@ -89,7 +99,13 @@ class Command(click.Command):
                     formatter.write_dl(records)
 
 
-class CommandWithOthers(Command, click.Group):
+class CommandGroup(click.Group):
+    """A command that only has other commands."""
+
+    command_class = Command
+
+
+class CommandWithOthers(Command, CommandGroup):
     """A command that does something by itself, and has other commands."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -97,7 +113,14 @@ class CommandWithOthers(Command, click.Group):
         self.format_commands(ctx, formatter)
 
 
+def _is_single(option: click.Option) -> bool:
+    """Return whether an option has one value, which is a text or a file."""
+    is_named = isinstance(option.type, click.types.StringParamType | click.Path)
+    return is_named and not (option.multiple or option.is_flag)
+
+
 command = partial(click.command, cls=Command)
+command_group = partial(click.group, cls=CommandGroup)
 command_with_others = partial(
     click.group,
     cls=CommandWithOthers,

@@ -7,7 +7,13 @@ from pathlib import Path
 
 import click
 
-from qkvsearch.cli.context import DEFAULT_WORKSPACE, CommandContext, command, settings
+from qkvsearch.cli.context import (
+    DEFAULT_WORKSPACE,
+    CommandContext,
+    command,
+    command_group,
+    settings,
+)
 from qkvsearch.cli.render import Output, output_options, write_data
 from qkvsearch.cli.text_table import to_table
 from qkvsearch.errors import install, quantity
@@ -46,7 +52,7 @@ EXTRAS = {
 EXTRA_FIELDS = ("name", "enables", "installed", "add")
 
 
-@click.group(name="data", short_help="List public data sets, or fetch one.")
+@command_group(name="data", short_help="List public data sets, or fetch one.")
 def data() -> None:
     """List public data sets, or fetch one from its official address.
 
@@ -103,7 +109,7 @@ def fetch_data(name: str, folder: Path) -> None:
     write_data(f"{path}\n")
 
 
-@click.group(name="model", short_help="List the encoders, or fetch one.")
+@command_group(name="model", short_help="List the encoders, or fetch one.")
 def model() -> None:
     """List the encoders that turn texts into embeddings, or fetch one.
 

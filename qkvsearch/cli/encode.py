@@ -15,6 +15,7 @@ from qkvsearch.cli.context import (
     DEFAULT_WORKSPACE,
     CommandContext,
     command,
+    command_group,
     settings,
 )
 from qkvsearch.cli.listing_table import cell_text
@@ -204,7 +205,7 @@ def _table(rows: Sequence[dict[str, Any]]) -> str:
     return to_table(columns, cells, f"by {rows[0]['head']}; other formats have all components")
 
 
-@click.group(short_help="Write embeddings to files for other programs.")
+@command_group(short_help="Write embeddings to files for other programs.")
 def export() -> None:
     """Write embeddings to files for other programs.
 

@@ -10,6 +10,7 @@ import click
 from qkvsearch.cli.context import (
     CommandContext,
     Decorator,
+    command_group,
     settings,
 )
 from qkvsearch.cli.hits import question_option
@@ -43,7 +44,7 @@ k_option = click.option(
 seed_option = question_option("random_state", "--seed", default=0, show_default=True)
 
 
-@click.group(short_help="Measure search and recommendations.")
+@command_group(short_help="Measure search and recommendations.")
 def evaluate() -> None:
     """Measure how good the answers are, compared with simpler methods.
 

@@ -363,10 +363,12 @@ def _item_text(entry: dict[str, Any]) -> str:
 
 def _component_text(entry: dict[str, Any]) -> str:
     """Return the head of a score component, and what it compares."""
-    from qkvsearch.rank.reasons import ADDED, AVERAGE_ITEM, OVERALL
+    from qkvsearch.rank.reasons import ADDED, AVERAGE_ITEM, KINDS, OF_ITEMS, OVERALL
 
+    head = entry["head"]
     words = [str(entry[name]) for name in ("query", "key") if entry[name] is not None]
     words = [OVERALL if ADDED.fullmatch(word) else word for word in words]
-    compared = " ~ ".join(dict.fromkeys(words)) or AVERAGE_ITEM
+    without_words = KINDS[head] if head in OF_ITEMS else AVERAGE_ITEM
+    compared = " ~ ".join(dict.fromkeys(words)) or without_words
     of_item = f" [{entry['item']}]" if "item" in entry else ""
-    return f"{entry['head']}{of_item}: {compared}"
+    return f"{head}{of_item}: {compared}"

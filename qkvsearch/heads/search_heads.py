@@ -10,6 +10,7 @@ from qkvsearch.heads.number_head import NUMBERS
 from qkvsearch.heads.rule_heads import BOOSTS, PINS
 from qkvsearch.heads.search_head import SearchHead
 from qkvsearch.heads.taste_head import TASTE
+from qkvsearch.heads.title_head import TITLE
 from qkvsearch.heads.token_head import TOKENS
 
 # In the order in which the page lists them, and in which the scores of text heads are added up.
@@ -20,6 +21,7 @@ HEADS: tuple[SearchHead, ...] = (
     BEGINNING,
     NUMBERS,
     CODE,
+    TITLE,
     BOOSTS,
     PINS,
     *DENSE,

@@ -8,7 +8,7 @@ typed with one error is found among the phrases of items (`near_phrase`).
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
@@ -17,6 +17,7 @@ import numpy as np
 
 from qkvsearch._utils.query_lock import pause
 from qkvsearch.heads.bm25 import TermKeys
+from qkvsearch.heads.unit_numbers import END, FIRST_OTHER, NO_UNIT, is_character
 from qkvsearch.heads.word_index import WordIndex, WordSequences
 from qkvsearch.text.analysis import IS_UNSPACED, Analyzer, Token, units
 
@@ -28,8 +29,6 @@ LONGEST_PHRASE = 32
 # The items that are compared, those that share most units with what was typed: their titles, and
 # all their texts.
 MAX_TITLES, MAX_TEXTS = 5000, 200
-# The number of the unit that ends a column, and that of no unit.
-END, NO_UNIT = 0, -1
 
 
 class UnitRow(NamedTuple):
@@ -208,12 +207,12 @@ def _places(
     items: the item of each row. in_titles: whether the first column alone is read. It may be the
     phrase as a whole. Within a text, the first and the last unit of a phrase must be right.
     """
-    numbers = {unit: number for number, unit in enumerate(dict.fromkeys(typed), END + 1)}
-    texts = _numbered_units(words, rows, numbers, in_titles)
-    names = ["", *numbers]
+    numbers = _Numbers(words)
+    typed_numbers = [numbers.of(unit) for unit in typed]
+    texts = _numbered_units(numbers, rows, in_titles)
     shortest = SHORTEST_IN_TITLE if in_titles else SHORTEST_IN_TEXT
     for start, end, first_is_right, last_is_right in _windows(
-        texts.units, [numbers[unit] for unit in typed], names
+        texts.units, typed_numbers, numbers.unit
     ):
         begins_text, ends_text = texts.units[start - 1] == END, texts.units[end] == END
         is_title = in_titles and begins_text and ends_text
@@ -226,8 +225,55 @@ def _places(
                 and (last_is_right or ends_text)
             )
         if is_near:
-            phrase = tuple(names[number] for number in texts.units[start:end].tolist())
+            phrase = tuple(map(numbers.unit, texts.units[start:end].tolist()))
             yield _Place(phrase, int(items[texts.owners[start]]), is_title)
+
+
+class _Numbers:
+    """The numbers of units in the texts of one segment, for one query."""
+
+    def __init__(self, words: WordSequences) -> None:
+        self.words = words
+        # The units that are neither a character nor a word of the texts, from the first number on
+        # that no word has.
+        self._others: dict[str, int] = {}
+        self._first_number = FIRST_OTHER + len(words.spellings)
+
+    def of(self, unit: str) -> int:
+        """Return the number of a unit."""
+        if is_character(unit):
+            return ord(unit)
+        row = self.words.row_of(unit)
+        if row is not None and not IS_UNSPACED(unit):
+            return FIRST_OTHER + row
+        return self._others.setdefault(unit, self._first_number + len(self._others))
+
+    def unit(self, number: int) -> str:
+        """Return the unit with a number; "" for `END` and `NO_UNIT`."""
+        if number <= END:
+            return ""
+        if number < FIRST_OTHER:
+            return chr(number)
+        if number < self._first_number:
+            return self._spelling(number - FIRST_OTHER)
+        return list(self._others)[number - self._first_number]
+
+    def of_words(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the first and the second unit of words, given by their rows, int32 (n,) each."""
+        spelled = self.words.spelled_units
+        first, second = spelled.first[rows], spelled.second[rows]
+        is_unread = spelled.is_unread[rows]
+        if is_unread.any():
+            distinct, word_of = np.unique(rows[is_unread], return_inverse=True)
+            numbers = np.full((2, len(distinct)), NO_UNIT)
+            for i, row in enumerate(distinct.tolist()):
+                own = units_of(self._spelling(row))
+                numbers[: len(own), i] = [self.of(unit) for unit in own]
+            first[is_unread], second[is_unread] = numbers[:, word_of]
+        return first, second
+
+    def _spelling(self, row: int) -> str:
+        return str(self.words.spellings[row].decode(errors="replace"))
 
 
 class _NumberedUnits(NamedTuple):
@@ -239,27 +285,17 @@ class _NumberedUnits(NamedTuple):
     owners: np.ndarray
 
 
-def _numbered_units(
-    words: WordSequences, rows: np.ndarray, numbers: dict[str, int], in_titles: bool
-) -> _NumberedUnits:
-    """Return the units of these rows. numbers: of units, to which those of the texts are added."""
-    all_words, starts = words.words_of(rows)
-    owners = np.searchsorted(starts, np.arange(len(all_words)), side="right") - 1
+def _numbered_units(numbers: _Numbers, rows: np.ndarray, in_titles: bool) -> _NumberedUnits:
+    """Return the units of these rows. in_titles: whether those of the first column alone."""
+    all_words, starts = numbers.words.words_of(rows)
+    owners = np.repeat(np.arange(len(rows)), np.diff(starts, append=len(all_words)))
     if in_titles:
         is_end = all_words == 0
         n_ends_before = np.cumsum(is_end) - is_end
         is_title = n_ends_before == n_ends_before[starts][owners]
         all_words, owners = all_words[is_title], owners[is_title]
 
-    distinct, word_of = np.unique(all_words, return_inverse=True)
-    first = np.full(len(distinct), END)
-    second = np.full(len(distinct), NO_UNIT)
-    for i, spelling in enumerate(words.spellings[distinct].tolist()):
-        own = units_of(spelling.decode(errors="replace")) if spelling else []
-        for place, unit in zip((first, second), own, strict=False):
-            place[i] = numbers.setdefault(unit, len(numbers) + 1)
-
-    firsts, seconds = first[word_of], second[word_of]
+    firsts, seconds = numbers.of_words(all_words)
     # The second unit of a pair is the first one of the next pair of its run.
     is_pair = seconds != NO_UNIT
     ends_run = is_pair.copy()
@@ -273,12 +309,12 @@ def _numbered_units(
 
 
 def _windows(
-    texts: np.ndarray, typed: Sequence[int], names: Sequence[str]
+    texts: np.ndarray, typed: Sequence[int], unit_of: Callable[[int], str]
 ) -> Iterator[tuple[int, int, bool, bool]]:
     """Yield where a phrase with one error begins and ends in texts, and whether its first and its
     last unit are right.
 
-    texts: as `_NumberedUnits.units`. typed: the numbers of the phrase. names: the unit of each.
+    texts: as `_NumberedUnits.units`. typed: the numbers of the phrase. unit_of: from a number.
     """
     n = len(typed)
     room = np.full(n + 2, NO_UNIT)
@@ -302,8 +338,8 @@ def _windows(
         for place in inner[n_matching >= n_right].tolist():
             n_first = int(begins[place])
             n_last = n_right - n_first
-            found = [names[u] for u in padded[place + n_first : place + length - n_last].tolist()]
-            meant_for = [names[u] for u in typed[n_first : n - n_last]]
+            found = [unit_of(u) for u in padded[place + n_first : place + length - n_last].tolist()]
+            meant_for = [unit_of(u) for u in typed[n_first : n - n_last]]
             if n_last >= 0 and _is_error(found, meant_for):
                 start = place - len(room)
                 yield start, start + length, n_first > 0, bool(ends[place + length] > 0)

@@ -10,6 +10,7 @@ from heapq import nsmallest
 import numpy as np
 
 from qkvsearch._utils.caching import cached_by_word, cached_property
+from qkvsearch.heads.unit_numbers import SpelledUnits
 from qkvsearch.text.analysis import IS_SPACED_WORD, MAX_TERM, Analyzer, is_unit
 from qkvsearch.text.spelling import LetterIndex
 from qkvsearch.text.vocabulary import Vocabulary
@@ -18,8 +19,6 @@ from qkvsearch.text.vocabulary import Vocabulary
 END = b""
 CACHED_PREFIXES = 1 << 12
 CACHED_UNITS = 64
-# The first Chinese character.
-FIRST_HAN = "\u3400".encode()
 # Words of a text with at most two others between them are neighbours, as in "the end of the world".
 MAX_STEP = 3
 
@@ -216,32 +215,28 @@ class WordSequences:
         >>> [rows.tolist() for rows in text.rows_with_unit("碗", 3)]
         [[1], [0, 1]]
         """
-        as_word = self._rows_in_short(self._rows_of_spelling(unit), short)
+        row = self.row_of(unit)
+        as_word = self._rows_in_short(np.array([] if row is None else [row], np.int64), short)
         if not within:
             return as_word, as_word
         return as_word, self._rows_in_short(self._rows_with(unit), short)
 
-    def _rows_of_spelling(self, word: str) -> np.ndarray:
-        """Return the row of a spelling, (0,) or (1,)."""
-        encoded = word.encode(errors="replace")
+    def row_of(self, word: str) -> int | None:
+        """Return the row of a spelling; None where no text has it."""
+        encoded = word[:MAX_TERM].encode(errors="replace")
         row = int(self.spellings.searchsorted(encoded))
         is_there = row < len(self.spellings) and self.spellings[row] == encoded
-        return np.array([row] if is_there else [], dtype=np.int64)
+        return row if is_there else None
 
     def _rows_with(self, unit: str) -> np.ndarray:
         """Return the rows of the spellings that are a character, or a pair with it."""
-        encoded = np.frombuffer(unit.encode(errors="replace"), np.uint8)
-        n = len(encoded)
-        width = self.spellings.dtype.itemsize
-        # Bytes of UTF-8 compare as the numbers that they are: those of Han come last.
-        first = int(self.spellings.searchsorted(FIRST_HAN))
-        letters = self.spellings[first:].view(np.uint8).reshape(-1, width)
-        # The second character of a pair of the same length begins behind the first one.
-        has_unit = np.zeros(len(letters), dtype=bool)
-        for start in (0, n):
-            if start + n <= width:
-                has_unit |= (letters[:, start : start + n] == encoded).all(axis=1)
-        return first + has_unit.nonzero()[0]
+        number, found = ord(unit), self.spelled_units
+        return ((found.first == number) | (found.second == number)).nonzero()[0]
+
+    @cached_property
+    def spelled_units(self) -> SpelledUnits:
+        """The units of each spelling."""
+        return SpelledUnits.of(self.spellings)
 
     def _rows_in_short(self, spellings: np.ndarray, short: int) -> np.ndarray:
         """Return the rows that have one of these words in a column of at most `short` words."""
@@ -270,6 +265,28 @@ class WordSequences:
             slots = self.indptr[rows] + i
             is_match &= fit[self.words[np.minimum(slots, len(self.words) - 1)]]
         return rows[is_match]
+
+    def rows_spelled(self, spelled: Sequence[str], rows: np.ndarray, is_whole: bool) -> np.ndarray:
+        """Return which of `rows` begin, in their first column, with words in these spellings.
+
+        is_whole: whether they must have no others there.
+
+        >>> text = WordSequences.of_fields([["Red sea", "Red"], ["", "sea"]])
+        >>> [text.rows_spelled(["red"], np.arange(2), is_whole).tolist() for is_whole in (0, 1)]
+        [[0, 1], [1]]
+        """
+        numbers: list[int] = []
+        for word in spelled:
+            number = self.row_of(word)
+            if number is None:
+                return rows[:0]
+            numbers.append(number)
+        if is_whole:
+            numbers.append(0)
+        # A row that has the words so far does not end before the next one: `END` is behind them.
+        for place, number in enumerate(numbers):
+            rows = rows[self.words[self.indptr[rows] + place] == number]
+        return rows
 
 
 def span_of(spellings: np.ndarray, prefix: str) -> slice:
@@ -320,19 +337,18 @@ class WordIndex:
 
         return self._items(matches, np.ones(self.n_items, dtype=bool))
 
-    def items_starting_with(self, typed: Sequence[str], is_whole: bool) -> np.ndarray:
-        """Return which items begin, in their first column, with these words, bool (n_items,).
+    def items_starting_with(
+        self, typed: Sequence[str], items: np.ndarray, is_whole: bool
+    ) -> np.ndarray:
+        """Return which of `items` begin, in their first column, with these words, ascending.
 
         is_whole: whether they must have no others there.
         """
-
-        def matches(words: WordSequences, rows: np.ndarray) -> np.ndarray:
-            encoded = [word.encode(errors="replace") for word in typed]
-            if is_whole:
-                encoded.append(END)
-            return words.rows_starting_with([words.spellings == word for word in encoded], rows)
-
-        return self._items(matches, np.ones(self.n_items, dtype=bool))
+        found = [items[:0]]
+        for words, rows, items_of_rows in self.rows_of(items):
+            matching = words.rows_spelled(typed, rows, is_whole)
+            found.append(items_of_rows[rows.searchsorted(matching)])
+        return np.sort(np.concatenate(found))
 
     def neighbours(
         self, terms: Sequence[str], items: np.ndarray

@@ -28,6 +28,7 @@ from qkvsearch.heads.bm25 import Expansion, QueryTerm
 from qkvsearch.heads.codes import QueryCodes
 from qkvsearch.heads.lookup import Label, Lookup, UnfinishedWord
 from qkvsearch.heads.stored_models import StoredModels
+from qkvsearch.heads.title_head import has_titles, titled
 from qkvsearch.rank.conditions import Conditions
 from qkvsearch.rank.expansion import COMPLETED, MAX_CORRECTED, Change, Lexicon
 from qkvsearch.rank.query_language import Clause, is_sign, parse_query
@@ -77,6 +78,9 @@ class Understood:
     # What is searched for: the corrected text, without conditions on columns that search does not
     # read.
     text: str
+    # What an item may have as its whole title: the text without what columns are asked for. It is
+    # empty where a word stands for all that begin so.
+    title: str
     # The words that are read as others.
     changes: Sequence[Change]
     # What the operators demand of an item.
@@ -127,6 +131,7 @@ class QueryReader:
         tokens = self.models.analyzer.tokens(text)
         understood = Understood(
             text=text,
+            title=_title(read_clauses, changes),
             changes=changes,
             conditions=Conditions.of(clauses, self.models, self.catalog),
             stop_words_mask=self._stop_words_mask(text, tokens, read_clauses),
@@ -293,7 +298,7 @@ class QueryReader:
         as a phrase, if they are few.
         """
         typed = fold(" ".join(text.split()))
-        titles = list(self._titles_of([token.text for token in tokens]))
+        titles = list(self._titles_of(tokens))
         rows = [row for row, title in titles if title == typed]
         if not rows and len(tokens) > 1:
             beginnings = (f"{typed} ", f"{typed},")
@@ -306,20 +311,30 @@ class QueryReader:
         has_phrase = phrase.apply(~mask)
         return has_phrase if has_phrase.mean() <= MAX_PHRASE_SHARE else mask
 
-    def _titles_of(self, words: list[str]) -> Iterator[tuple[int, str]]:
+    def _titles_of(self, words: Sequence[Token]) -> Iterator[tuple[int, str]]:
         """Yield row number and folded title of the items whose title is one word, or begins with
         several.
         """
-        searched = self.models.snapshot.facts["text_columns"]
-        if searched[:1] != ["title"]:
+        if not has_titles(self.models):
             # Only the words of the first searched column are found without reading all titles.
             for row, title in self.catalog.column("title"):
                 yield row, fold(str(title))
             return
-        has_title = self.models.words.items_starting_with(words, is_whole=len(words) == 1)
-        rows = np.flatnonzero(has_title)
+        rows = titled(self.models, words, is_whole=len(words) == 1)
         _, titles = self.catalog.names(rows)
         yield from zip(rows.tolist(), map(fold, titles), strict=True)
+
+
+def _title(clauses: Sequence[Clause], changes: Sequence[Change]) -> str:
+    """Return the text that may be a title: "" where a word of it is only the beginning of others.
+
+    >>> _title([Clause("drama", field="genre"), Clause("the piano")], [])
+    'the piano'
+    """
+    has_beginning = any(clause.kind == "prefix" for clause in clauses)
+    if has_beginning or any(change.kind == "prefix" for change in changes):
+        return ""
+    return " ".join(clause.text for clause in clauses if not clause.field)
 
 
 def _beginnings(clauses: Sequence[Clause], changes: Sequence[Change]) -> dict[str, str]:

@@ -13,6 +13,7 @@ from qkvsearch._utils.folding import fold
 from qkvsearch._utils.query_lock import pause
 from qkvsearch.errors import Count
 from qkvsearch.rank.conditions import Conditions
+from qkvsearch.rank.date_hints import has_years, ranges_of_years
 from qkvsearch.rank.expansion import MAX_EXPANSION
 from qkvsearch.rank.query import MAX_SYNONYM_WORDS, Query, QueryReader
 from qkvsearch.rank.query_language import MAX_OPERATORS, Clause
@@ -27,6 +28,8 @@ NO_TEXTS = (
 STOP_WORDS_ALONE = "These words are too common to be searched for alone."
 # How many unknown names of columns get a suggestion.
 MAX_FIELD_NAMES = 6
+# How many columns of dates are suggested for the years that a query names.
+MAX_DATE_COLUMNS = 2
 # Text that looks like a condition on a column.
 FIELD_TYPED = re.compile(r"(?<![^\s-])(\w+):(\w+)")
 # In longer queries most words may be missing.
@@ -126,13 +129,41 @@ def _suggestions(query: Query, reader: QueryReader, missing: Sequence[str]) -> I
         yield from _corrected_conditions(query, reader)
     if ":" in query.typed.text:
         yield from _similar_columns(query, reader)
+    dates = _dates(query, reader)
+    yield from dates.values()
     for word in missing or [token.text for token in query.lookup.tokens[:1]]:
-        if not word.isdecimal():
+        is_in_date = any(word in phrase for phrase in dates)
+        if is_in_date or not word.isdecimal():
             continue
         for column in reader.catalog.catalog_columns:
             # Only a name without spaces can be typed before a colon.
             if len(column.name.split()) == 1 and _has_number(reader, column, word):
                 yield f"Did you mean {column.name}:{word}?"
+
+
+def _dates(query: Query, reader: QueryReader) -> dict[str, str]:
+    """Return a note for each decade, century and year that a query names in words, by these words:
+    the filters of the columns that have such an item.
+
+    Texts are searched for words alone: "19th century" is in no text that says 1850.
+    """
+    columns = [
+        column
+        for column in reader.catalog.catalog_columns
+        if has_years(column.name, column.type) and len(column.name.split()) == 1
+    ]
+    if not columns:
+        return {}
+    notes: dict[str, str] = {}
+    typed = " ".join(clause.text for clause in query.typed.clauses if clause.is_plain)
+    for phrase, years in ranges_of_years(typed).items():
+        pause()
+        filters = [
+            f"{column.name}:{years}" for column in columns if _is_found(years, column, reader)
+        ]
+        if filters:
+            notes[phrase] = f"Did you mean {' or '.join(filters[:MAX_DATE_COLUMNS])}?"
+    return notes
 
 
 def _corrected_conditions(query: Query, reader: QueryReader) -> Iterator[str]:

@@ -43,6 +43,7 @@ from qkvsearch.rank.reasons import (
     terms,
 )
 from qkvsearch.rank.recommender import history_head
+from qkvsearch.rank.shared_runs import shared_runs
 from qkvsearch.rank.text_search import TextSearch
 from qkvsearch.scores.approximate import (
     ALL_ITEMS,
@@ -52,6 +53,7 @@ from qkvsearch.scores.approximate import (
 )
 from qkvsearch.scores.components import Components, PartsOf, Source
 from qkvsearch.scores.fusion import Scores, fuse, summed
+from qkvsearch.text.analysis import HAS_UNSPACED
 from qkvsearch.text.labelled import LabelledVectors
 
 # The name of the head that compares texts.
@@ -253,7 +255,7 @@ class NeighbourReasons:
         items = ids if len(ids) > 1 else [None]
         # The row and the title of each item of the question, by what its sources name it.
         self.items = dict(zip(items, zip(positions, titles, strict=True), strict=True))
-        self.histories, self.explained = histories, [*positions, *hits]
+        self.texts, self.histories, self.explained = texts, histories, [*positions, *hits]
         with suppress(QkvError):  # damaged records: the ranking needs none, its reasons do
             histories.records.fix_moment()
         self.liking = cache(self._liking)
@@ -290,10 +292,15 @@ class NeighbourReasons:
             for source, value in wholes.items()
         ]
         for item, rows in words.items():
-            _, title = self.items[item]
-            lines += _by_words(title, parts, rows)
+            row, title = self.items[item]
+            lines += _by_words(title, parts, rows, partial(self._runs, row, position))
         shown = few([line.value for line in lines], lambda i: lines[i].text())
         return [*shown, *constant(parts)]
+
+    def _runs(self, row: int, position: int) -> list[str]:
+        """Return the runs that the texts of two items have, where these are without spaces."""
+        of_item = self.texts.item_texts.of
+        return shared_runs(of_item(row), of_item(position), self.texts.models.analyzer)
 
     def _of_item(self, source: Source, position: int) -> str:
         row, title = self.items[source.item]
@@ -317,9 +324,14 @@ class NeighbourReasons:
         )
 
 
-def _by_words(title: str, parts: Components, rows: Sequence[int]) -> list[Line]:
+def _by_words(
+    title: str, parts: Components, rows: Sequence[int], shared: Callable[[], list[str]]
+) -> list[Line]:
     """Return a line for all that words add by similar meanings, and one for the words that both
-    texts have, in any form. rows: the sources that are the words of one text.
+    texts have, in any form.
+
+    rows: the sources that are the words of one text. shared: returns the `shared_runs` of both
+    texts, which are the words of a script without spaces.
     """
     keys, values = parts.table(rows)
     columns_with: dict[str, list[int]] = {}
@@ -333,6 +345,8 @@ def _by_words(title: str, parts: Components, rows: Sequence[int]) -> list[Line]:
         if columns and is_word(query):
             word = fold(query)
             same[word] = same.get(word, 0.0) + float(of_word[list(columns)].sum())
+    if any(map(HAS_UNSPACED, same)):
+        same = _by_runs(same, shared())
     value_of_same = sum(same.values())
     value_of_others = float(values.sum()) - value_of_same
     lines = [Line(value_of_others, partial(_similar_meaning, title))]
@@ -341,6 +355,24 @@ def _by_words(title: str, parts: Components, rows: Sequence[int]) -> list[Line]:
         named = listed_names(largest, MAX_NAMED)
         lines.append(Line(value_of_same, lambda: f"same words as {short(title)}: {named}"))
     return lines
+
+
+def _by_runs(same: Mapping[str, float], runs: Sequence[str]) -> dict[str, float]:
+    """Return what words add, with the pieces of a run as one. A piece in none of the runs is in
+    both texts by chance, and has no line of its own.
+
+    >>> _by_runs({"max": 1.0, "注": 0.5, "意": 0.25, "力": 2.0}, ["注意"])
+    {'max': 1.0, '注意': 0.75}
+    """
+    of_runs: dict[str, float] = {}
+    for word, value in same.items():
+        name = word
+        if HAS_UNSPACED(word):
+            with_word = (run for run in runs if word in run)
+            name = next(with_word, "")
+        if name:
+            of_runs[name] = of_runs.get(name, 0.0) + value
+    return of_runs
 
 
 def _similar_meaning(title: str) -> str:

@@ -25,6 +25,7 @@ from qkvsearch.heads.search_head import Asked, SearchHead, TextHead
 from qkvsearch.heads.search_heads import HEADS
 from qkvsearch.heads.stored_models import StoredModels
 from qkvsearch.heads.taste_head import TASTE
+from qkvsearch.heads.title_head import TITLE
 from qkvsearch.heads.token_head import TOKENS
 from qkvsearch.rank.answerable import NEAREST, NOTHING, answerable
 from qkvsearch.rank.expansion import Lexicon
@@ -103,7 +104,7 @@ class FirstPass(NamedTuple):
 
         # The second pass compares so many hits, whatever is asked for.
         allowed = replace(allowed, k=max(allowed.k, DEPTH))
-        first = preferred[-1].items if preferred else None
+        first = [items for _, items in preferred]
         return fuse_candidates(self.scores, fuse_all, allowed, first, rules.placed_rows)
 
 
@@ -307,6 +308,7 @@ class TextSearch:
         if LEXICAL in requested:
             found[NUMBERS] = NUMBERS.items(asked, is_typing)
             found[CODE] = CODE.items(asked)
+            found[TITLE] = TITLE.items(self.models, query.understood.title, asked.mask)
         return [Preferred(head, items) for head, items in found.items() if items is not None]
 
     def _add_taste(

@@ -13,7 +13,7 @@ candidates by cheap estimates, and only their scores are exact. Every hit is a c
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -76,7 +76,7 @@ def fuse_candidates(
     heads: Mapping[str, Scores | ApproximateQuery],
     fuse: Callable[[Mapping[str, Scores]], Scores],
     allowed: Filter = ALL_ITEMS,
-    preferred: np.ndarray | None = None,
+    preferred: Sequence[np.ndarray] = (),
     named: np.ndarray | None = None,
 ) -> tuple[Mapping[str, Scores], Scores]:
     """Return the scores of each head, and of all heads fused.
@@ -85,8 +85,8 @@ def fuse_candidates(
     hits are candidates, as the module says. Where only the best item of a group is a hit, more
     candidates are named until there are enough groups.
 
-    preferred: bool (n_items,), items the best of which are candidates as well. named: rows that are
-    candidates in any case.
+    preferred: groups of items, bool (n_items,), the best of each of which are candidates as well.
+    named: rows that are candidates in any case.
     """
     if not any(isinstance(head, ApproximateQuery) for head in heads.values()):
         exact: Mapping[str, Scores] = heads  # type: ignore[assignment]
@@ -163,15 +163,15 @@ class _CandidateSearch:
         # wants scores and no hits has k = 0.
         self.n_must_be_exact = SPARE * allowed.k if allowed.k else self.n_per_head
 
-    def first_candidates(self, preferred: np.ndarray | None) -> np.ndarray:
-        """Return the best allowed items of each head, its best preferred ones, and its best item of
-        all, which decides whether the catalog answers the query.
+    def first_candidates(self, preferred: Sequence[np.ndarray]) -> np.ndarray:
+        """Return the best allowed items of each head, its best ones of each preferred group, and
+        its best item of all, which decides whether the catalog answers the query.
         """
         named = self._named_by_each(self.n_per_head, self.allowed)
         if not self.allowed.is_all:
             named += self._named_by_each(1, ALL_ITEMS)
-        if preferred is not None:
-            named += self._named_by_each(self.n_per_head, self.allowed.only(preferred))
+        for items in preferred:
+            named += self._named_by_each(self.n_per_head, self.allowed.only(items))
         return np.unique(np.concatenate(named))
 
     def fused_from(

@@ -80,6 +80,32 @@ def test_pieces_are_one_index():
     assert index.mean_length == 3  # two words and the end of a column
 
 
+@pytest.mark.parametrize(
+    ("words", "is_whole", "items"),
+    [
+        (["rain"], False, [0]),
+        (["rain"], True, []),
+        (["rain", "jacket"], True, [0]),
+        (["jacket"], False, [1]),
+        (["the", "rain", "for"], False, []),
+        (["注意", "意力"], True, [4]),
+        (["nowhere"], False, []),
+    ],
+)
+def test_items_that_start_with_words_do_so_in_their_first_column(index, words, is_whole, items):
+    found = index.items_starting_with(words, np.arange(5), is_whole)
+    assert found.tolist() == items
+
+
+def test_the_items_of_all_segments_start_with_words():
+    one = WordSequences.of_fields([["red sea", "deep sea"]])
+    two = WordSequences.of_fields([["sea deep", "deep sea", "deep"]])
+    index = WordIndex([(one, np.array([2, -1])), (two, np.array([3, 1, 0]))], 4)
+    assert index.items_starting_with(["deep"], np.arange(4), is_whole=False).tolist() == [0, 1]
+    assert index.items_starting_with(["deep"], np.arange(4), is_whole=True).tolist() == [0]
+    assert index.items_starting_with(["deep"], np.arange(1, 4), is_whole=True).tolist() == []
+
+
 @given(st.lists(st.tuples(*[st.text("ab ", max_size=12)] * 2), min_size=1, max_size=6))
 def test_phrases_are_those_that_the_texts_have(rows):
     fields = list(map(list, zip(*rows, strict=True)))

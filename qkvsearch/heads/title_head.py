@@ -1,0 +1,65 @@
+"""A bonus for items whose whole title is the query: whoever types a title means that item."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from qkvsearch.heads.first_head import FirstHead
+from qkvsearch.heads.search_head import by_language
+from qkvsearch.heads.stored_models import StoredModels
+from qkvsearch.text.analysis import Token
+
+
+class TitleHead(FirstHead):
+    """The items with this title. It is added to other heads, which rank items of one title."""
+
+    name = "title"
+    titles = by_language(en="same title", zh="相同的标题")
+    reason = "it has this title"
+    # More than the second pass gives.
+    lead = 5.0
+
+    def items(
+        self, models: StoredModels, title: str, mask: np.ndarray | None = None
+    ) -> np.ndarray | None:
+        """Return the items with a title, bool (n_items,); None where there are none.
+
+        Letters, case, accents and blanks are compared as the index of words has them. mask: the
+        items that may be hits, bool (n_items,); None for all.
+        """
+        if not has_titles(models):
+            return None
+        rows = titled(models, models.analyzer.tokens(title), is_whole=True)
+        if mask is not None:
+            rows = rows[mask[rows]]
+        if not len(rows):
+            return None
+        items = np.zeros(models.n_items, dtype=bool)
+        items[rows] = True
+        return items
+
+
+TITLE = TitleHead()
+
+
+def has_titles(models: StoredModels) -> bool:
+    """Return whether the first column of the searched texts has the titles."""
+    searched: Sequence[str] = models.snapshot.facts["text_columns"]
+    return searched[:1] == ["title"]
+
+
+def titled(models: StoredModels, words: Sequence[Token], is_whole: bool) -> np.ndarray:
+    """Return the items whose title begins with these words, ascending rows. Only if `has_titles`.
+
+    is_whole: whether the title must have no others.
+    """
+    if not words:
+        return np.zeros(0, np.int64)
+    keys = models.lexical_keys
+    # Only the items with the rarest word are compared.
+    rarest = min((word.term for word in words), key=keys.n_with)
+    items, _ = keys.postings(rarest)
+    spellings = [word.text for word in words]
+    return models.words.items_starting_with(spellings, items.astype(np.int64), is_whole)
