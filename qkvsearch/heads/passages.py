@@ -33,7 +33,7 @@ from qkvsearch.text.passages import passages
 from qkvsearch.text.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
-    from qkvsearch.text.analyzed import AnalyzedTexts
+    from qkvsearch.text.analyzed import AnalyzedTexts, TextParts
 
 GROUP = "passages"
 # Behind any text.
@@ -81,9 +81,22 @@ class Passages:
         n_of_items = np.bincount(self.items, minlength=self.n_items)
         return np.concatenate([[0], np.cumsum(n_of_items)])
 
-    def fields(self, fields: Sequence[Sequence[str]]) -> list[PassageTexts]:
+    def fields(self, fields: Sequence[Sequence[str]]) -> list[TextParts]:
         """Return the text columns of passages: short texts of their items, and the passages."""
-        return [PassageTexts(self, column, texts) for column, texts in enumerate(fields)]
+        return [self._parts(column, texts) for column, texts in enumerate(fields)]
+
+    def _parts(self, column: int, texts: Sequence[str]) -> TextParts:
+        """Return what passages have of a column. texts: of the items."""
+        from qkvsearch.text.analyzed import TextParts
+
+        has_long_text = np.zeros(self.n_items, dtype=bool)
+        is_own = self.spans[:, 0] == column
+        has_long_text[self.items[is_own]] = True
+        # A long text is nothing beside the passages of another column of its item.
+        ends = np.where(has_long_text[self.items], 0, END)
+        starts = np.where(is_own, self.spans[:, 1], 0)
+        ends = np.where(is_own, self.spans[:, 2], ends)
+        return TextParts(texts, self.items, starts.astype(np.int64), ends.astype(np.int64))
 
     def n_long(self) -> np.ndarray:
         """Return how many long texts each item has, int64 (n_items,)."""
@@ -104,32 +117,6 @@ class Passages:
         kept = is_kept[self.items]
         numbers = np.cumsum(is_kept) - 1
         return Passages(numbers[self.items[kept]], self.spans[kept], int(is_kept.sum()))
-
-
-class PassageTexts(Sequence[str]):
-    """A text column of passages, cut out when it is read: a copy of all long texts is large.
-
-    number: of the column. texts: of the items.
-    """
-
-    def __init__(self, split: Passages, number: int, texts: Sequence[str]) -> None:
-        self._texts = texts
-        has_long_text = np.zeros(split.n_items, dtype=bool)
-        is_own = split.spans[:, 0] == number
-        has_long_text[split.items[is_own]] = True
-        self._items = split.items.tolist()
-        # A long text is nothing beside the passages of another column of its item.
-        ends = np.where(has_long_text[split.items], 0, END)
-        self._starts = np.where(is_own, split.spans[:, 1], 0).tolist()
-        self._ends = np.where(is_own, split.spans[:, 2], ends).tolist()
-
-    def __len__(self) -> int:
-        return len(self._items)
-
-    def __getitem__(self, index: Any) -> Any:
-        if isinstance(index, slice):
-            return [self[i] for i in range(*index.indices(len(self)))]
-        return self._texts[self._items[index]][self._starts[index] : self._ends[index]]
 
 
 # --- what is searched ---

@@ -137,18 +137,24 @@ def _passage_keys(
     contents: BuildContents,
 ) -> EncodedItems:
     """Store the keys of passages, and return them as the one column of what is returned."""
-    pieces: list[EncodedItems] = []
+    # Pieces, and then their copy, would take twice the memory.
+    keys = np.empty((len(passages.split), encoder.n_components), np.float32)
+    cuts: list[np.ndarray] = []
 
     def spans() -> Iterator[np.ndarray]:
         longest = LONGEST_PASSAGE if with_tokens else 0
+        n_done = 0
         for items, tokens in encoded_passages(name, encoder, passages.fields, progress, longest):
-            pieces.append(EncodedItems([items.keys(weights)], items.cut))
+            of_batch = items.keys(weights)
+            keys[n_done : n_done + len(of_batch)] = of_batch
+            n_done += len(of_batch)
+            if items.cut is not None:
+                cuts.append(items.cut)
             yield from tokens
 
     if with_tokens:
         PassageTokensComponent(name).store(contents, spans())
     else:
         deque(spans(), maxlen=0)
-    encoded = EncodedItems.joined(pieces)
-    PassageKeysComponent(name).store(contents, encoded.columns[0])
-    return encoded
+    PassageKeysComponent(name).store(contents, keys)
+    return EncodedItems([keys], np.concatenate(cuts) if cuts else None)

@@ -26,6 +26,9 @@ from qkvsearch.tables.report import FILE_ROWS, ReadReport
 EMPTY = {4: int(np.iinfo(np.int32).min), 8: int(np.iinfo(np.int64).min)}
 # The sign that is read for bytes that are not UTF-8.
 LOST = "\ufffd"
+# Texts of more characters, in the mean, are long, and the dtype of a frame's column of them.
+LONG = 1_000
+LONG_TEXTS = pd.StringDtype("python", na_value=np.nan)
 # Distinct numbers that are collected before they are joined with those before them.
 MAX_WAITING = 1 << 22
 
@@ -58,6 +61,11 @@ class Column(ABC):
     def texts(self, rows: slice | np.ndarray) -> np.ndarray:
         """Return the texts of some cells, objects, NaN where empty."""
 
+    @property
+    def dtype(self) -> str | pd.StringDtype:
+        """The dtype of its cells as text in a frame."""
+        return "str"
+
     @cached_property
     def n_filled(self) -> int:
         return sum(int(np.count_nonzero(self.filled(rows))) for rows in pieces_of(len(self)))
@@ -87,6 +95,13 @@ class TextColumn(Column):
 
     def filled(self, rows: slice) -> np.ndarray:
         return np.asarray(self.codes[rows] >= 0)
+
+    @cached_property
+    def dtype(self) -> str | pd.StringDtype:
+        # Arrow, which holds short texts in fewer bytes, would copy long ones whenever they are
+        # read. In this dtype they stay the objects that they are.
+        n_characters = sum(map(len, self.distinct))
+        return LONG_TEXTS if n_characters > LONG * len(self.distinct) else "str"
 
     def texts(self, rows: slice | np.ndarray) -> np.ndarray:
         return np.append(self.distinct, np.nan)[self.codes[rows]]
@@ -207,8 +222,11 @@ class Table:
         start, stop, _ = span.indices(self.n_rows)
         numbers = self.rows.of(np.arange(start, max(start, stop)))
         names = list(self.columns) if names is None else names
-        cells = {name: self.columns[name].texts(span) for name in names}
-        return pd.DataFrame(cells, index=numbers, columns=names, dtype="str")
+        cells = {
+            name: pd.Series(self.columns[name].texts(span), numbers, dtype=self.columns[name].dtype)
+            for name in names
+        }
+        return pd.DataFrame(cells, index=numbers, columns=names, dtype=None if cells else "str")
 
     def filled(self, name: str) -> tuple[int, int, str]:
         """Return how many cells of a column are not empty, of how many, and the first of them."""

@@ -39,6 +39,33 @@ LONG = 500
 LONGEST_KEPT = 40
 
 
+class TextParts(Sequence[str]):
+    """Parts of texts, cut out when they are read: a copy of all long texts is large.
+
+    texts: the whole ones. owners: the text of each part, int64 (n,), ascending. starts, ends: where
+    each begins and ends there, int64 (n,).
+
+    >>> list(TextParts(["deep sea"], np.array([0, 0]), np.array([0, 5]), np.array([4, 8])))
+    ['deep', 'sea']
+    """
+
+    def __init__(
+        self, texts: Sequence[str], owners: np.ndarray, starts: np.ndarray, ends: np.ndarray
+    ) -> None:
+        self.texts, self.owners, self.starts, self.ends = texts, owners, starts, ends
+        # Numbers of Python are faster to cut by.
+        self._cuts = list(zip(owners.tolist(), starts.tolist(), ends.tolist(), strict=True))
+
+    def __len__(self) -> int:
+        return len(self.owners)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        owner, start, end = self._cuts[index]
+        return self.texts[owner][start:end]
+
+
 class RunTerms(NamedTuple):
     """The terms of n runs. indptr (n + 1,), indices: rows of the distinct `terms`, repeated."""
 
@@ -80,6 +107,36 @@ class Runs:
             pieces.append(self._of_words.in_text(text))
             indptr.append(indptr[-1] + len(pieces[-1]))
         return np.array(indptr), np.concatenate(pieces)
+
+    def read_with_parts(
+        self, parts: TextParts
+    ) -> tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]:
+        """Return what `read` does of whole texts, and of their parts.
+
+        The runs of a part are those of its text, and are not looked for again.
+        """
+        indptr, pieces = [0], [np.zeros(0, np.int32)]
+        # Where the runs of each part are among those of the texts; −1 where they are others.
+        starts = np.zeros(len(parts), np.int64)
+        lengths = np.zeros(len(parts), np.int64)
+        first_parts = parts.owners.searchsorted(np.arange(len(parts.texts) + 1)).tolist()
+        for number, text in enumerate(parts.texts):
+            own = slice(first_parts[number], first_parts[number + 1])
+            runs, (begins, ends) = self._of_words.in_parts(text, parts.starts[own], parts.ends[own])
+            starts[own] = np.where(begins >= 0, begins + indptr[-1], -1)
+            lengths[own] = ends - begins
+            pieces.append(runs)
+            indptr.append(indptr[-1] + len(runs))
+        others = np.flatnonzero(starts < 0).tolist()
+        for number in others:
+            runs = self._of_words.in_text(parts[number])
+            pieces.append(runs)
+            starts[number], lengths[number] = indptr[-1], len(runs)
+            indptr.append(indptr[-1] + len(runs))
+        numbers = np.concatenate(pieces)
+        of_parts = _end_to_end(numbers, starts, lengths)
+        indptr = indptr[: len(parts.texts) + 1]
+        return (np.array(indptr), numbers[: indptr[-1]]), of_parts
 
     @cached_property
     def tokens(self) -> list[list[Token]]:
@@ -157,20 +214,58 @@ class _RunsOfWords(dict[str, "bytes | None"]):
         """Return the runs of a text in reading order, int32 (n,)."""
         if len(text) < LONG:
             return np.frombuffer(self._split(text), np.int32)
-        return np.frombuffer(b"".join(map(self._in_line, text.split("\n"))), np.int32)
+        return np.frombuffer(b"".join(self._in_pieces(text)[1]), np.int32)
 
-    def _in_line(self, line: str) -> bytes:
-        """Return the runs of a line, of each word or of several."""
-        words = line.split(" ")
-        found = list(map(self.__getitem__, words))
-        joined: list[bytes] = []
-        done = 0
-        for start, end in _around([i for i, runs in enumerate(found) if runs is None]):
-            joined += found[done:start]  # type: ignore[arg-type]
-            joined.append(self._split(" ".join(words[start:end])))
-            done = end
-        joined += found[done:]  # type: ignore[arg-type]
-        return b"".join(joined)
+    def in_parts(
+        self, text: str, starts: np.ndarray, ends: np.ndarray
+    ) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
+        """Return the runs of a text, and which of them each of its parts text[start:end] has: the
+        first one and the one behind the last one, int64 (n_parts,); −1 and 0 for a part whose runs
+        may be others, because it is short, or begins or ends within a piece.
+        """
+        ends = np.minimum(ends, len(text))
+        is_all = (starts == 0) & (ends == len(text))
+        if len(text) < LONG or is_all.all():
+            runs = self.in_text(text)
+            n_runs = np.where(starts < ends, len(runs), 0)
+            is_known = is_all | (starts >= ends)
+            return runs, (np.where(is_known, 0, -1), np.where(is_known, n_runs, 0))
+        pieces, found = self._in_pieces(text)
+        # A piece ends with the sign behind it, the last one as well.
+        begins = np.zeros(len(pieces) + 1, np.int64)
+        np.cumsum(np.fromiter(map(len, pieces), np.int64, len(pieces)) + 1, out=begins[1:])
+        n_before = np.zeros(len(pieces) + 1, np.int64)
+        np.cumsum(np.fromiter(map(len, found), np.int64, len(pieces)) // 4, out=n_before[1:])
+        ends = np.where(ends == len(text), begins[-1], ends)
+        first, behind = begins.searchsorted(starts), begins.searchsorted(ends)
+        is_known = (begins[first] == starts) & (begins[behind] == ends)
+        is_known &= (ends - starts > LONG) | is_all
+        runs = np.frombuffer(b"".join(found), np.int32)
+        return runs, (
+            np.where(is_known, n_before[first], -1),
+            np.where(is_known, n_before[behind], 0),
+        )
+
+    def _in_pieces(self, text: str) -> tuple[list[str], list[bytes]]:
+        """Return the pieces of a text and the runs of each. A piece is a word, or several that are
+        split together; behind each is a space or the end of a line.
+        """
+        pieces: list[str] = []
+        runs: list[bytes] = []
+        for line in text.split("\n"):
+            words = line.split(" ")
+            found = list(map(self.__getitem__, words))
+            done = 0
+            for start, end in _around([i for i, of_word in enumerate(found) if of_word is None]):
+                together = " ".join(words[start:end])
+                pieces += words[done:start]
+                runs += found[done:start]  # type: ignore[arg-type]
+                pieces.append(together)
+                runs.append(self._split(together))
+                done = end
+            pieces += words[done:]
+            runs += found[done:]  # type: ignore[arg-type]
+        return pieces, runs
 
     def _split(self, text: str) -> bytes:
         numbers = self._numbers
@@ -231,13 +326,21 @@ class AnalyzedTexts(Sequence[str]):
         if len(analyzed) == len(columns):
             return analyzed
         runs = Runs(analyzer)
-        read = []
+        # Parts are read with their texts.
+        parts = {id(column.texts): column for column in columns if isinstance(column, TextParts)}
+        read: dict[int, AnalyzedTexts] = {}
         for column in columns:
-            # A sequence may cut its texts out of longer ones when they are read.
+            if id(column) in read:
+                continue
             texts = column if isinstance(column, Sequence) else list(column)
-            indptr, numbers = runs.read(texts)
-            read.append(cls(texts, runs, indptr, numbers))
-        return read
+            if id(column) in parts:
+                own = parts[id(column)]
+                of_texts, of_parts = runs.read_with_parts(own)
+                read[id(own)] = cls(own, runs, *of_parts)
+            else:
+                of_texts = runs.read(texts)
+            read[id(column)] = cls(texts, runs, *of_texts)
+        return [read[id(column)] for column in columns]
 
     def __len__(self) -> int:
         return len(self.indptr) - 1

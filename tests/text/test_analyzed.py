@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from qkvsearch._utils.folding import fold
 from qkvsearch.text import analyzed
 from qkvsearch.text.analysis import HAS_DIGIT, Analyzer
-from qkvsearch.text.analyzed import AnalyzedTexts, TokenSequences
+from qkvsearch.text.analyzed import AnalyzedTexts, TextParts, TokenSequences, _RunsOfWords
 from qkvsearch.text.token_encoder import TokenEncoder
 from qkvsearch.text.vocabulary import Vocabulary
 from tests.terms import count_terms, counts_in
@@ -122,6 +122,44 @@ def test_a_long_text_has_the_same_words_as_a_short_one(texts, language):
     for text, start, end in zip(texts, indptr, indptr[1:], strict=False):
         of_text = [tokens[number] for number in numbers[start : end - 1]]
         assert of_text == analyzer.tokens(text)
+
+
+@st.composite
+def texts_with_parts(draw):
+    texts = draw(st.lists(long_texts, min_size=1, max_size=4))
+    parts = []
+    for owner, text in enumerate(texts):
+        places = st.integers(0, len(text))
+        spans = draw(st.lists(st.tuples(places, places), max_size=4))
+        parts += [(owner, min(span), max(span)) for span in spans]
+        parts += [(owner, 0, np.iinfo(np.int32).max)] * draw(st.integers(0, 1))
+    return texts, np.array(parts, np.int64).reshape(len(parts), 3)
+
+
+@given(texts_with_parts(), st.sampled_from([0, 1, 20]), languages)
+def test_parts_have_the_words_that_they_have_alone(made, longest, language):
+    texts, parts = made
+    analyzer = Analyzer(language)
+    cut = TextParts(texts, *parts.T)
+    with patch.object(analyzed, "LONG", longest), patch.object(analyzed, "BLOCK", 3):
+        of_texts, of_parts = AnalyzedTexts.of_columns([texts, cut], analyzer)
+        alone = AnalyzedTexts.of_columns([list(cut)], analyzer)
+        tokens, indptr, numbers = TokenSequences.of([of_parts])
+        expected, starts, own = TokenSequences.of(alone)
+    assert [tokens[number] if number >= 0 else None for number in numbers] == [
+        expected[number] if number >= 0 else None for number in own
+    ]
+    assert indptr.tolist() == starts.tolist()
+    assert list(of_texts) == texts
+    assert list(of_parts) == list(cut)
+
+
+def test_parts_between_words_are_not_read_again(monkeypatch):
+    texts = ["the deep sea. " * 100]
+    cut = TextParts(texts, np.zeros(2, np.int64), np.array([0, 700]), np.array([714, 1400]))
+    monkeypatch.setattr(_RunsOfWords, "in_text", lambda *_: pytest.fail("read again"))
+    _, parts = AnalyzedTexts.of_columns([texts, cut], Analyzer())
+    assert np.diff(parts.indptr).tolist() == [3 * 51, 3 * 50]
 
 
 def test_a_folded_digit_keeps_its_neighbours():

@@ -224,6 +224,21 @@ def test_a_long_text_is_cut_as_a_whole_one_is(wordllama, text):
     assert set(distinct.ids.tolist()) == set(whole)
 
 
+def test_words_are_cut_alone_where_no_subword_is_the_end_of_a_line(wordllama):
+    text = " ".join(LONG_TEXTS[:3])
+    words = wordllama.weighted(np.ones(len(wordllama.vectors)))._recurring_words
+    together = words.of_text(text)
+    words.clear()
+    words._line_end = None
+    assert words.of_text(text).tolist() == together.tolist()
+
+
+def test_weights_keep_the_words_that_were_cut(wordllama):
+    wordllama.idf(LONG_TEXTS)
+    weighted = wordllama.weighted(np.ones(len(wordllama.vectors)))
+    assert weighted._recurring_words is wordllama._recurring_words
+
+
 def test_batches_are_of_few_characters(wordllama, monkeypatch):
     monkeypatch.setattr(static, "CHARACTERS", 8)
     batches = list(wordllama._batches(["deep sea", "red", "kettle", ""]))

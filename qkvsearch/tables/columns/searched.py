@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from qkvsearch.tables.columns import EMAIL
@@ -95,7 +96,12 @@ def entries_of(column: pd.Series) -> pd.Series:
     cells = column.dropna()
     if cells.dtype.kind == "f":
         return cells.map(id_text).astype(object)
-    return cells.astype(str).str.split(LIST_SEPARATOR, regex=False).explode()
+    import pandas as pd
+
+    lists = [str(cell).split(LIST_SEPARATOR) for cell in cells]
+    rows = cells.index.repeat(list(map(len, lists)))
+    # As objects: Arrow would copy long texts.
+    return pd.Series(list(chain.from_iterable(lists)), rows, dtype=object)
 
 
 def are_codes(entries: pd.Series) -> pd.Series:

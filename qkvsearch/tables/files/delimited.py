@@ -42,6 +42,10 @@ SAMPLE = 100_000
 LINES = 10
 # Characters that are read at a time.
 BLOCK = 1 << 23
+# Characters that are read at a time where more are needed.
+AT_ONCE = 1 << 20
+# Rows that are parsed before it is known how long they are.
+FIRST_ROWS = 128
 BLANK = " \t"
 # The line with which Excel names the delimiter.
 SEP = re.compile(r'"?sep=([^\r\n"])"?[,;\t|]*(?:\r\n|\r|\n)', re.IGNORECASE)
@@ -334,11 +338,14 @@ def _frames(
     blocks = _Blocks(text)
     reader: Any = None
     is_at_end = False
+    n_done = 0
     while not is_at_end:
         n_rows = rows_at_once(width)
         n_lines = blocks.read_ahead()
         if n_lines is not None:
-            n_rows = min(n_rows, n_lines)
+            # Rows may have many lines. How long they are is known after the first ones.
+            n_known = FIRST_ROWS if not n_done else BLOCK * n_done // max(1, blocks.n_read)
+            n_rows = min(n_rows, n_lines, max(1, n_known))
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", pd.errors.ParserWarning)
             try:
@@ -351,6 +358,7 @@ def _frames(
                 is_at_end = True
             except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
                 raise DataError(f"{label}: not a table: {_in_words(error)}".rstrip()) from None
+        n_done += len(frame)
         yield frame, _numbers_in(caught)
 
 
@@ -390,6 +398,8 @@ class _Blocks(io.TextIOBase):
     def __init__(self, text: io.TextIOBase) -> None:
         self._text = text
         self._block = io.StringIO()
+        # How many characters the parser has read.
+        self.n_read = 0
 
     def read_ahead(self) -> int | None:
         """Read the next block, and return how many lines it has; None if it is the last one."""
@@ -400,10 +410,23 @@ class _Blocks(io.TextIOBase):
         return max(1, block.count("\n"), block.count("\r")) if last_line else None
 
     def read(self, size: int | None = -1) -> str:
-        return self._block.read(size) or self._text.read(size)
+        """Return at most `size` bytes of UTF-8: pandas would copy all that it has too much at each
+        further call.
+        """
+        if size is None or size < 0:
+            return self._block.read() + self._text.read()
+        n_characters = max(1, size // 4)
+        piece = self._block.read(n_characters)
+        if not piece:
+            self._block = io.StringIO(self._text.read(max(n_characters, AT_ONCE)), newline="")
+            piece = self._block.read(n_characters)
+        self.n_read += len(piece)
+        return piece
 
     def readline(self, size: int = -1) -> str:  # type: ignore[override]
-        return self._block.readline(size) or self._text.readline(size)
+        line = self._block.readline(size) or self._text.readline(size)
+        self.n_read += len(line)
+        return line
 
 
 def _in_words(error: Exception) -> str:

@@ -8,7 +8,8 @@ Haddow and Birch 2016, section 3.2).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -35,8 +36,14 @@ class RecurringWords(dict[str, bytes]):
     def __init__(self, tokenizer: Any, plain: Any) -> None:
         self._tokenizer = tokenizer
         self._special = [token.content for token in plain.get_added_tokens_decoder().values()]
-        # What comes before the subwords of a word behind the end of a line, where nothing merges.
-        self._n_before = len(self._cut("\n"))
+        # What comes before the subwords of a word behind the end of a line, where nothing merges:
+        # the end of the line, and what the tokenizer puts before a text.
+        self._before = self._cut("\n")
+        # The subword that is an end of a line and nothing else, None where there is none.
+        self._line_end: int | None = None
+        unknown = plain.token_to_id(plain.model.unk_token or "")
+        if [*self._before, self._before[-1]] == self._cut("\n\n") and self._before[-1] != unknown:
+            self._line_end = self._before[-1]
 
     def of_text(self, text: str) -> np.ndarray | None:
         """Return the subwords of a text, int32 (n,); None for one that is cut as a whole."""
@@ -47,14 +54,6 @@ class RecurringWords(dict[str, bytes]):
         """Return the distinct subwords of a text in any order; None as above."""
         words = self._words(text)
         return None if words is None else np.unique(self._subwords(set(words)))
-
-    def __missing__(self, word: str) -> bytes:
-        spaced = word if word[:1] in (" ", "\n") else f" {word}"
-        ids = np.array(self._cut(f"\n{spaced}")[self._n_before :], np.int32).tobytes()
-        # Longer ones, such as sentences in scripts without spaces, hardly recur.
-        if len(word) <= LONGEST_KEPT:
-            self[word] = ids
-        return ids
 
     def _words(self, text: str) -> list[str] | None:
         """Return the words of a text: without the one space before them in the usual text, which
@@ -68,12 +67,38 @@ class RecurringWords(dict[str, bytes]):
         # The tokenizer writes a space before a text.
         return SPACED_WORDS(f" {text}")
 
-    def _subwords(self, words: Iterable[str]) -> np.ndarray:
-        return np.frombuffer(b"".join(map(self.__getitem__, words)), np.int32)
+    def _subwords(self, words: Collection[str]) -> np.ndarray:
+        try:
+            found = b"".join(map(self.__getitem__, words))
+        except KeyError:
+            new = self._of_new_words(set(words).difference(self))
+            found = b"".join([new[word] if word in new else self[word] for word in words])
+        return np.frombuffer(found, np.int32)
 
-    def _cut(self, text: str) -> Sequence[int]:
+    def _of_new_words(self, words: Iterable[str]) -> dict[str, bytes]:
+        """Return the subwords of some words, and remember them."""
+        lines = {word: f"\n{word}" if word[:1] in (" ", "\n") else f"\n {word}" for word in words}
+        new = dict(zip(lines, self._of_lines(list(lines.values())), strict=True))
+        # Longer ones, such as sentences in scripts without spaces, hardly recur.
+        self.update((word, ids) for word, ids in new.items() if len(word) <= LONGEST_KEPT)
+        return new
+
+    def _of_lines(self, lines: Sequence[str]) -> list[bytes]:
+        """Return the subwords of words behind an end of a line, without those of that end. They are
+        cut as one text, in a third of the time that they take one by one.
+        """
+        if self._line_end is None:
+            n_before = len(self._before)
+            return [np.array(self._cut(line)[n_before:], np.int32).tobytes() for line in lines]
+        cut = np.array(self._cut("".join(lines)), np.int32)
+        line_ends = np.flatnonzero(cut == self._line_end)
+        n_lines = np.cumsum([0, *(line.count("\n") for line in lines)])
+        starts = [*line_ends[n_lines[:-1]].tolist(), len(cut)]
+        return [cut[start + 1 : end].tobytes() for start, end in pairwise(starts)]
+
+    def _cut(self, text: str) -> list[int]:
         [encoding] = self._tokenizer.encode_batch_fast([text], add_special_tokens=False)
-        ids: Sequence[int] = encoding.ids
+        ids: list[int] = encoding.ids
         return ids
 
 

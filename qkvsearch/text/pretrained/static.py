@@ -108,7 +108,11 @@ class StaticEncoder(TableEncoder):
         """Return the encoder with weights (n_tokens,). Raises `QkvError` for another shape."""
         if np.shape(weights) != (len(self.vectors),):
             raise QkvError(f"weights are {np.shape(weights)}, not ({len(self.vectors)},)")
-        return replace(self, weights=np.asarray(weights, dtype=np.float32))
+        encoder = replace(self, weights=np.asarray(weights, dtype=np.float32))
+        if "_recurring_words" in vars(self):
+            # It cuts words as this one does, which has read the texts for the weights.
+            vars(encoder)["_recurring_words"] = self._recurring_words
+        return encoder
 
     def read(self, text: str) -> EncodedQuery:
         """Return a labelled vector for each word, and one for each of its pieces in order: zeros
