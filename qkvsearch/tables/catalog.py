@@ -347,7 +347,7 @@ def _searched(
             continue
         if not type_named(column.type).is_text:
             continue
-        if reason := why_unsearched(column.cells):
+        if reason := why_unsearched(column.cells, spelled[name]):
             unsearched[spelled[name]] = reason
         else:
             lengths[name] = column.cells.str.len().mean()

@@ -157,6 +157,13 @@ def test_only_the_main_text_of_a_page_is_read(body, text):
     assert read_page(f"<body>{body.format('<p>Bread</p>')}</body>").text == text
 
 
+def test_a_form_with_much_of_a_page_is_left_out_and_counted():
+    form = "<form><p>Names, places and dates of the people who may take part</p></form>"
+    page = read_page(f"<body><p>{'Bread and butter. ' * 10}</p>{form}<form>Search</form></body>")
+    assert "people" not in page.text
+    assert page.notes == {"forms with more than a fifth of a page's text left out": 1}
+
+
 @pytest.mark.parametrize(
     ("name", "content", "right"),
     [

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from qkvsearch.tables.columns.inference import typed
-from qkvsearch.tables.columns.searched import holds_codes
+from qkvsearch.tables.columns.searched import holds_codes, why_unsearched
 
 
 def read(*cells, name=None, **told):
@@ -171,6 +171,64 @@ def test_native_digits_are_numbers(digits):
     column = read(*cells)
     assert values(column) == list(range(1, 40))
     assert column.original.tolist() == cells
+
+
+@pytest.mark.parametrize(
+    ("name", "cells", "numbers"),
+    [
+        ("Height (cm)", ["30", "31 cm", "28", "40", "12"], [30, 31, 28, 40, 12]),
+        ("height_cm", ["30", "31cm", "28", "40", "12"], [30, 31, 28, 40, 12]),
+        ("Height (cm)", ["30", "31 in", "28", "40", "12"], None),
+        ("Height", ["30", "31 cm", "28", "40", "12"], None),
+        ("Title (min)", ["12 min", "one night", "two days"], None),
+    ],
+)
+def test_a_few_cells_with_the_unit_of_the_header_are_numbers(name, cells, numbers):
+    column = typed(pd.Series(cells, name=name))
+    if numbers is None:
+        assert (column.type, column.cells.tolist()) == ("text", cells)
+        return
+    assert (column.type, column.unit, column.cells.tolist()) == ("number", "cm", numbers)
+    assert column.changed == {"cm removed": 1}
+    assert column.original.tolist() == [None, cells[1], None, None, None]
+    more = pd.Series(["5 cm", "7"], name=name)
+    assert typed(more, "number", convention=column.convention).cells.tolist() == [5, 7]
+
+
+@pytest.mark.parametrize(
+    ("name", "cell", "why"),
+    [
+        ("creator.artist_id", "cmoa:parties/43e25ea5", "ids"),
+        ("artistID", "p-1042", "ids"),
+        ("artist", "cmoa:parties/43e25ea5", ""),
+        ("artist_id", "Anna", ""),
+        ("video", "cmoa:parties/43e25ea5", ""),
+    ],
+)
+def test_ids_of_something_else_are_no_text(name, cell, why):
+    assert why_unsearched(pd.Series([cell, cell, f"{cell}7", None] * 5), name) == why
+
+
+# --- line breaks ---
+
+
+@pytest.mark.parametrize(
+    ("cells", "read"),
+    [
+        ([r"One.\n\nTwo", r"a\nb", "c"], ["One.\n\nTwo", "a\nb", "c"]),
+        ([r"One.\r\nTwo"], ["One.\nTwo"]),
+        ([r"C:\new\notes", "c"], None),
+        ([r"One.\n\nTwo", "a\nb"], None),  # the file has line breaks of its own
+        ([r"\n\n \alpha \beta \gamma"], None),
+    ],
+)
+def test_line_breaks_that_were_written_as_two_characters_are_read(cells, read):
+    column = typed(pd.Series(cells), searched=True)
+    assert column.cells.tolist() == (read or cells)
+    n_changed = 0 if read is None else sum(map(str.__ne__, cells, read))
+    assert sum(column.changed.values()) == n_changed
+    if read:
+        assert column.original.tolist()[0] == cells[0]
 
 
 # --- spaces and Unicode forms ---

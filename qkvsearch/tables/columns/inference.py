@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import islice
 
 import numpy as np
@@ -16,9 +17,11 @@ from qkvsearch.tables.column_types.column_type import MAX_UNFIT
 from qkvsearch.tables.columns import NAMES, folded, words_of
 from qkvsearch.tables.columns.facts import PRICES, ColumnFacts, ParsedCells, are_missing
 from qkvsearch.tables.columns.html import without_html
+from qkvsearch.tables.columns.line_breaks import BREAKS, with_line_breaks
 from qkvsearch.tables.columns.numbers import PERCENT_REMOVED, removed
 from qkvsearch.tables.columns.tidy import tidied
 from qkvsearch.tables.columns.uncertain_dates import CIRCA_READ, may_tell_dates
+from qkvsearch.tables.columns.units import unit_of_header, without_unit
 from qkvsearch.tables.date_spans import UNCERTAIN
 from qkvsearch.terminal import shorten
 
@@ -182,6 +185,7 @@ def typed(
         searched=searched,
         convention=convention,
         is_amount=_is_amount(str(column.name)),
+        header_unit=unit_of_header(str(column.name)),
     )
     original = distinct_cells.original
     if original is not None:
@@ -202,14 +206,30 @@ def typed_distinct(
     searched: bool = False,
     convention: str = "",
     is_amount: bool = False,
+    header_unit: str = "",
 ) -> TypedColumn:
     """Convert the distinct texts of a column, objects (m,), of which `counts` (m,) cells each have
     one. The cells of the result are the distinct ones. is_amount: the column is named as a price
-    or a rating.
+    or a rating. header_unit: the unit in its name.
     """
     spelled = tidied(texts)
-    clean = without_html(spelled)
-    parsed, missing, changed = _decide(clean, counts, requested, searched, convention, is_amount)
+    broken = with_line_breaks(spelled)
+    clean = without_html(broken)
+    decide = partial(
+        _decide,
+        counts=counts,
+        requested=requested,
+        searched=searched,
+        convention=convention,
+        is_amount=is_amount,
+    )
+    parsed, missing, changed = decide(clean)
+    if header_unit and requested in (None, "number") and not parsed.unit:
+        parsed, missing, changed = _in_header_unit(clean, header_unit, decide) or (
+            parsed,
+            missing,
+            changed,
+        )
     values = parsed.values.reindex(texts.index)
     unfit = values.isna().to_numpy(bool) & ~missing
     if parsed.type == TEXT.name:  # any cell is text
@@ -219,13 +239,37 @@ def typed_distinct(
     for text, count in zip(clean[missing].str.strip(), counts[missing], strict=True):
         changed[f"{text} emptied"] += int(count)
     changed[f"emptied: no {parsed.type}"] += int(counts[unfit].sum())
-    changed["HTML removed"] += int(counts[(clean != spelled).to_numpy(bool)].sum())
+    changed["HTML removed"] += int(counts[(clean != broken).to_numpy(bool)].sum())
+    changed[BREAKS] += int(counts[(broken != spelled).to_numpy(bool)].sum())
     if type_named(parsed.type).is_text:
         changed[SPACES] += int(counts[(spelled != texts).to_numpy(bool)].sum())
     original = _originals(spelled, clean, values, type_named(parsed.type))
     return TypedColumn(
         parsed.type, values, unfit, +changed, parsed.convention, original, parsed.unit
     )
+
+
+# The cells as a type, which of them stand for an empty cell, and why they are text.
+Decision = tuple[ParsedCells, np.ndarray, Counter[str]]
+
+
+def _in_header_unit(
+    texts: pd.Series, unit: str, decide: Callable[[pd.Series], Decision]
+) -> Decision | None:
+    """Return cells as numbers where some have the unit that the name of the column has, too; None
+    where none has it, or the others are no numbers. decide: of texts without the unit.
+    """
+    bare = texts.map(partial(without_unit, unit=unit))
+    has_unit = (bare != texts).to_numpy(bool)
+    if not has_unit.any():
+        return None
+    parsed, missing, changed = decide(bare)
+    if parsed.type != "number":
+        return None
+    parsed.change(removed(unit), has_unit[~missing])
+    parsed.convention = f"{parsed.convention} {unit}"
+    parsed.unit = unit
+    return parsed, missing, changed
 
 
 def _is_amount(name: str) -> bool:

@@ -6,7 +6,7 @@ import re
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from qkvsearch.tables.columns import EMAIL
+from qkvsearch.tables.columns import EMAIL, words_of
 from qkvsearch.tables.columns.facts import LIST_SEPARATOR
 from qkvsearch.tables.columns.number_codes import LIKE_A_NUMBER, are_number_codes
 from qkvsearch.tables.ids import id_text
@@ -32,6 +32,8 @@ MIN_CODE_SHARE, MIN_DISTINCT_SHARE = 0.9, 0.5
 # What more than this share of a column's entries is, the column is.
 MIN_SHARE = 0.9
 SAMPLE = 1_000
+# The last word of the name of a column of ids.
+NAMES_OF_IDS = frozenset(("id", "ids", "uuid", "guid"))
 LINK = r"((https?|ftp|file|data|mailto|tel|blob|s3|gs):|www\.)\S+"
 KINDS = {
     "links": re.compile(rf"\s*{LINK}(\s+{LINK})*\s*", re.I),
@@ -47,12 +49,16 @@ KINDS = {
 }
 
 
-def why_unsearched(cells: pd.Series) -> str:
+def why_unsearched(cells: pd.Series, name: str = "") -> str:
     """Return why search does not read a column of texts or lists; "" where it does.
+
+    name: of the column. Ids of something else, such as artists, recur and so are no `codes`.
 
     >>> import pandas as pd
     >>> why_unsearched(pd.Series(["https://a.example/1", None])), why_unsearched(pd.Series(["Red"]))
     ('links', '')
+    >>> why_unsearched(pd.Series(["a/17f3", "a/17f3", "a/90"]), "creator.artist_id")
+    'ids'
     """
     filled = cells.dropna()
     if filled.empty:
@@ -60,6 +66,9 @@ def why_unsearched(cells: pd.Series) -> str:
     entries = entries_of(filled.iloc[:: max(1, len(filled) // SAMPLE)])
     kinds = (kind for kind, form in KINDS.items() if _share(entries, form) > MIN_SHARE)
     kind = next(kinds, "")
+    are_ids = not NAMES_OF_IDS.isdisjoint(words_of(name)[-1:])
+    if not kind and are_ids and are_codes(entries).mean() >= MIN_CODE_SHARE:
+        return "ids"
     return "codes" if kind in ("", "numbers") and holds_codes(filled) else kind
 
 

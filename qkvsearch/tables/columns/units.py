@@ -92,6 +92,37 @@ def unit_name(unit: str) -> str:
     return folded.removesuffix("s") if folded.isascii() and len(folded) > 3 else folded
 
 
+IN_HEADER = re.compile(rf"[(\[]\s*(?P<unit>{UNIT})\s*[)\]]\s*$|[_ ](?P<word>[^\W\d_]+)$")
+
+
+def unit_of_header(header: str) -> str:
+    """Return the unit that the name of a column ends in, or "".
+
+    >>> unit_of_header("Height (cm)"), unit_of_header("weight_kg"), unit_of_header("Price (new)")
+    ('cm', 'kg', 'new')
+    >>> unit_of_header("Height"), unit_of_header("shoe size")
+    ('', '')
+    """
+    match = IN_HEADER.search(header.strip())
+    if match is None:
+        return ""
+    if match["unit"]:
+        return match["unit"]
+    return match["word"] if match["word"].casefold() in SPELLINGS else ""
+
+
+def without_unit(text: str, unit: str) -> str:
+    """Return a number without this unit, in any spelling; any other text as it is.
+
+    >>> without_unit("31 cm", "cm"), without_unit("12 in", "cm"), without_unit("31", "cm")
+    ('31', '12 in', '31')
+    """
+    amount = measure(text.strip())
+    if amount is None or amount.has_remark or unit_name(amount.unit) != unit_name(unit):
+        return text
+    return amount.number
+
+
 def multiplies(unit: str) -> bool:
     """Return whether a unit is a number, such as a thousand. `m` may be metres, and `M` a million.
 

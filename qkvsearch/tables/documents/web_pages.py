@@ -3,7 +3,7 @@
 Scripts, styles, navigation, forms, page headers and footers, asides and cookie banners are no part
 of it. The <header> of an <article> or of <main> is, since it has the heading. Where nothing else
 has text, all but scripts and navigation is kept, and so is a form around most of a page, as ASP.NET
-writes it.
+writes it. A form with much text that is left out is counted.
 """
 
 from __future__ import annotations
@@ -48,6 +48,9 @@ IS_COOKIE_BANNER = re.compile(
 ).search
 # A form with more than this share of the text of a page is not beside the text, but around it.
 SHARE_OF_A_FORM = 0.8
+# A form with more than this share of it may have been meant to be read.
+MUCH_OF_A_PAGE = 0.2
+FORM_WITH_TEXT = "forms with more than a fifth of a page's text left out"
 # Blocks that a blank line divides from others; the other blocks of HTML have a line of their own.
 PARAGRAPHS = frozenset(
     "p h1 h2 h3 h4 h5 h6 blockquote pre div section article table ul ol dl hr figure main".split()
@@ -65,22 +68,26 @@ def read_page(text: str) -> Document:
         node.decompose()
     mains = page.css("main, [role=main]")
     root = mains[0] if len(mains) == 1 and _text_of(mains[0]) else page.body
-    read = "" if root is None else _main_text(root)
+    read = "" if root is None else _main_text(root, notes)
     return Document(settled(read), title, columns=columns, notes=notes)
 
 
-def _main_text(root: Any) -> str:
+def _main_text(root: Any, notes: Counter[str]) -> str:
     """Return the text of an element without what is beside the main text.
 
-    Where there is no main text, it is all of it.
+    Where there is no main text, it is all of it. notes: counts forms with much text, which are
+    left out as well.
     """
     everything = joined(_pieces(root))
     for node in [*root.css(ASIDE), *filter(_is_aside, root.css("header, [class], [id]"))]:
         node.decompose()
     n_letters = len(_text_of(root))
     for form in root.css("form"):
-        if len(_text_of(form)) <= SHARE_OF_A_FORM * n_letters:
+        share = len(_text_of(form)) / max(n_letters, 1)
+        if share <= SHARE_OF_A_FORM:
             form.decompose()
+            if share > MUCH_OF_A_PAGE:
+                notes[FORM_WITH_TEXT] += 1
     return joined(_pieces(root)) if _text_of(root) else everything
 
 
