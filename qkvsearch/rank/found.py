@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from qkvsearch.where import Where
 
 # Why a query has no hits:
-#   empty_catalog  the catalog has no items
 #   no_texts       the items have no texts to search
 #   no_words       the query has no word, only signs
 #   too_common     all words of the query are too common to be searched for alone
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
 #   filtered_out   there are hits without the conditions
 #   not_answered   no item answers the words, or only weakly; `anyway` lists what comes nearest
 Reason = Literal[
-    "empty_catalog",
     "no_texts",
     "no_words",
     "too_common",
@@ -175,8 +173,6 @@ class Found:
         """Return what keeps the query from being answered, whatever the conditions are."""
         models, query = self.texts.models, self.query
         words = list(dict.fromkeys(token.text for token in query.lookup.tokens))
-        if not models.n_items:
-            return NoHits("empty_catalog")
         if query.has_text and not models.snapshot.facts["text_columns"]:
             return NoHits("no_texts")
         if query.is_too_common and not self.question.anyway:
