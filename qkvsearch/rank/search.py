@@ -40,8 +40,8 @@ def search(build: LoadedBuild, question: SearchQuestion) -> Ranking:
 
     query = texts.reader.read(question.query, question.prefix)
     where_mask = candidates(catalog, build.n_items, question.where)
-    mask = query.mask(where_mask, question.anyway)
     rules = _rules(build, question, query)
+    mask = _rankable(query, question, where_mask, rules)
     filter_ = Filter(mask, question.n_ranked, groups)
     fused = _scores(build, question, query, filter_, user_notes, rules)
     pinned = rules.pinned_rows(mask)
@@ -91,6 +91,21 @@ def _rules(build: LoadedBuild, question: SearchQuestion, query: Query) -> QueryR
     if rules is None:
         return NO_RULES
     return rules.of_query([question.query, query.understood.text])
+
+
+def _rankable(
+    query: Query, question: SearchQuestion, where_mask: np.ndarray, rules: QueryRules
+) -> np.ndarray:
+    """Return the items that may be ranked, bool (n_items,): those that the query may mean, and
+    pinned ones that meet its conditions, also for a query of stop words.
+    """
+    mask = query.mask(where_mask, question.anyway)
+    if not rules.pinned:
+        return mask
+    pinned = rules.pinned_rows(query.understood.conditions.apply(where_mask))
+    mask = mask.copy()
+    mask[pinned] = True
+    return mask
 
 
 def _with_listing_notes(
@@ -151,9 +166,9 @@ def _total_without(
     if operators:
         query = build.texts.reader.read(query.typed.without_conditions, question.prefix)
     mask = candidates(build.catalog, build.n_items, None if where else question.where)
-    mask = query.mask(mask, question.anyway)
-    user_notes = _unknown_user(build, question)
     rules = _rules(build, question, query)
+    mask = _rankable(query, question, mask, rules)
+    user_notes = _unknown_user(build, question)
     fused = _scores(build, question, query, Filter(mask, 0, groups), user_notes, rules)
     pinned = rules.pinned_rows(mask)
     return _found(build, question, query, fused, mask, groups, pinned).total
