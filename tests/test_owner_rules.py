@@ -209,6 +209,9 @@ def test_pinned_items_have_exact_scores_where_others_are_estimates(tmp_path, mon
         assert ids(ranking)[:10] == far
         assert all(id_ % 7 == 0 for id_ in ids(ranking)[10:])
         check_sums(ranking)
+        without_weak = engine.search("tent rope", heads="lsa", k=20, weak=False)
+        assert ids(without_weak)[:10] == far
+        check_sums(without_weak)
 
 
 # --- boosts ---

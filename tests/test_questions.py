@@ -112,6 +112,8 @@ ONLY_OF = {
         "prefix": (True, ["--prefix"]),
         "anyway": (True, ["--anyway"]),
         "rules": (False, ["--no-rules"]),
+        "weak": (False, ["--no-weak"]),
+        "sort": ("-year", ["--sort", "-year"]),
     },
     "recommend": {
         "likes": ("Heat", ["--like", "Heat"]),

@@ -138,6 +138,7 @@ class QueryRules:
             notes=notes,
             raw=scores.raw,
             best=scores.best,
+            has_estimates=scores.has_estimates,
         )
 
 

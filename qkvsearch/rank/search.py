@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -12,7 +11,7 @@ from qkvsearch._utils.query_lock import query_lock
 from qkvsearch._utils.threads import one_blas_thread
 from qkvsearch.rank.answerable import none_found, weak_alone
 from qkvsearch.rank.candidates import candidates, groups_of, with_where_note
-from qkvsearch.rank.found import Found
+from qkvsearch.rank.found import Found, Order
 from qkvsearch.rank.hit_passages import with_passages
 from qkvsearch.rank.listing import own_columns, with_fields
 from qkvsearch.rank.loaded_build import LoadedBuild
@@ -42,10 +41,13 @@ def search(build: LoadedBuild, question: SearchQuestion) -> Ranking:
     where_mask = candidates(catalog, build.n_items, question.where)
     rules = _rules(build, question, query)
     mask = _rankable(query, question, where_mask, rules)
-    filter_ = Filter(mask, question.n_ranked, groups)
-    fused = _scores(build, question, query, filter_, user_notes, rules)
-    pinned = rules.pinned_rows(mask)
-    found = _found(build, question, query, fused, mask, groups, pinned)
+    # Where weak hits are apart, what is weak must not depend on which page is asked for.
+    n_exact = question.n_ranked if question.is_by_score else 0
+    fused = _scores(build, question, query, Filter(mask, n_exact, groups), user_notes, rules)
+    found = _found(build, question, query, fused, mask, groups, rules)
+    positions = found.page(order)
+    if positions is not None and fused is not None and fused.has_estimates:
+        positions, fused = _exact_page(build, found, order, user_notes)
     ranking = rank(
         fused,
         catalog.names,
@@ -54,12 +56,13 @@ def search(build: LoadedBuild, question: SearchQuestion) -> Ranking:
         temperature=question.temperature,
         mask=mask,
         groups=groups,
-        positions=found.page(order),
+        positions=positions,
     )
     ranking = with_where_note(ranking, question.where, where_mask)
     ranking = _with_listing_notes(ranking, build, question, found)
     ranking = with_fields(ranking, catalog, columns)
-    ranking = texts.with_match(ranking, query, pinned)
+    weak = None if question.is_by_score else found.weak
+    ranking = texts.with_match(ranking, query, weak, found.pinned)
     ranking = _with_notes(ranking, build, question, query, user_notes, fused).noted(rules.notes)
     ranking = replace(
         ranking,
@@ -122,7 +125,39 @@ def _with_listing_notes(
     return ranking.noted(notes)
 
 
-def _order(build: LoadedBuild, sort: str | None) -> Callable[[np.ndarray], np.ndarray] | None:
+def _exact_page(
+    build: LoadedBuild,
+    found: Found,
+    order: Order | None,
+    user_notes: list[str],
+) -> tuple[np.ndarray, Scores]:
+    """Return the rows of the hits to list, and scores that are exact for these, where the scores of
+    most items are estimates.
+    """
+    question, query = found.question, found.query
+
+    def scores(items: np.ndarray, k: int) -> Scores:
+        allowed = Filter(items, k, found.groups)
+        fused = _scores(build, question, query, allowed, user_notes, found.rules, found.mask)
+        assert fused is not None
+        return fused
+
+    end = question.n_ranked
+    best = of_weak = None
+    if order is None:
+        best = scores(found.matching, end)
+        if found.lists_weak and found.total < end:
+            of_weak = scores(found.weak, end)
+    rows = found.page(order, best, of_weak)
+    assert rows is not None
+    if best is not None and of_weak is None:
+        return rows, best
+    is_listed = np.zeros(len(found.mask), dtype=bool)
+    is_listed[rows] = True
+    return rows, scores(is_listed, len(rows))
+
+
+def _order(build: LoadedBuild, sort: str | None) -> Order | None:
     """Return what puts rows in the order of a column; None without one. Raises `QkvError` for an
     unknown column.
     """
@@ -141,15 +176,13 @@ def _found(
     fused: Scores | None,
     mask: np.ndarray,
     groups: np.ndarray | None,
-    pinned: Sequence[int],
+    rules: QueryRules,
 ) -> Found:
-    """Return what a search found. mask: the items that may be ranked, bool (n_items,). pinned: the
-    rows of those that a rule of the owner pins.
-    """
+    """Return what a search found. mask: the items that may be ranked, bool (n_items,)."""
     # A function that refers to itself would be a reference cycle, in which files wait for the
     # garbage collector.
     total_without = partial(_total_without, build, question, query, groups)
-    return Found(build.texts, question, query, fused, mask, groups, total_without, pinned)
+    return Found(build.texts, question, query, fused, mask, groups, rules, total_without)
 
 
 @query_lock()
@@ -170,8 +203,7 @@ def _total_without(
     mask = _rankable(query, question, mask, rules)
     user_notes = _unknown_user(build, question)
     fused = _scores(build, question, query, Filter(mask, 0, groups), user_notes, rules)
-    pinned = rules.pinned_rows(mask)
-    return _found(build, question, query, fused, mask, groups, pinned).total
+    return _found(build, question, query, fused, mask, groups, rules).total
 
 
 def _smallest_words(build: LoadedBuild, question: SearchQuestion) -> SmallestWords:
@@ -204,11 +236,13 @@ def _scores(
     allowed: Filter,
     user_notes: list[str],
     rules: QueryRules,
+    mask: np.ndarray | None = None,
 ) -> Scores | None:
     """Return the scores of all items; None where no head knows a word of the query, and no rule
     pins an item to it.
 
-    user_notes: that the user is unknown, which is a user without preferences. Raises
+    mask: all items that may be ranked, where `allowed` has only some of them. user_notes: that the
+    user is unknown, which is a user without preferences. Raises
     `UnknownIdError` for an unknown user with `strict_user`.
     """
 
@@ -225,6 +259,7 @@ def _scores(
         question.anyway,
         question.prefix,
         rules,
+        mask,
     )
     if fused is not None and query.has_text and not question.anyway:
         # An item that no head scores higher than the average item is no hit.
