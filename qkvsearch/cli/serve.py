@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from qkvsearch._utils.files import real_path
+from qkvsearch.cli.agents import allow_record_option, need_sdk
 from qkvsearch.cli.context import command, settings, to_stderr
 from qkvsearch.errors import need
 
@@ -38,12 +39,38 @@ LIBRARIES = ("fastapi", "uvicorn", "jinja2", "prometheus_client", "fastapi_offli
     "needed if other machines can reach the host.",
 )
 @click.option(
+    "--search-token",
+    "search_tokens",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    help="Let the token in FILE search, recommend and send clicks, and nothing else, such as for "
+    "the pages of a site; beside --token-file, which stays the owner's; repeatable.",
+)
+@click.option(
     "--allow-origin",
     "allow_origins",
     metavar="URL",
     multiple=True,
     help="Let pages of another site use the API, such as http://localhost:3000; repeatable.",
 )
+@click.option(
+    "--root-path",
+    metavar="PATH",
+    default="",
+    help="The path under which a reverse proxy serves this server, such as /search, and which it "
+    "takes away: all links begin with it.",
+)
+@click.option(
+    "--proxy",
+    "proxies",
+    metavar="ADDRESS",
+    multiple=True,
+    help="Believe the X-Forwarded-For and X-Forwarded-Proto of a proxy at this address, or in this "
+    "network; repeatable.",
+)
+@click.option("--mcp", is_flag=True, help="Serve tools to agents, too, at /mcp.")
+@allow_record_option
 @click.option("--log-queries", is_flag=True, help="Log the queries too.")
 @click.option("--demo", is_flag=True, help="Serve the bundled videos, read-only.")
 def serve(
@@ -52,7 +79,12 @@ def serve(
     workers: int,
     read_only: bool,
     token_file: Path | None,
+    search_tokens: tuple[Path, ...],
     allow_origins: tuple[str, ...],
+    root_path: str,
+    proxies: tuple[str, ...],
+    mcp: bool,
+    allow_record: bool,
     log_queries: bool,
     demo: bool,
 ) -> None:
@@ -67,17 +99,25 @@ def serve(
       qkvsearch serve --demo
       qkvsearch -w shop serve --port 8080 --workers 2 --read-only
       qkvsearch -w shop serve --host 0.0.0.0 --token-file secret.txt
+      qkvsearch -w shop serve --mcp
+      qkvsearch -w shop serve --root-path /search --proxy 127.0.0.1
     """
     for library in LIBRARIES:
         if find_spec(library) is None:  # importing them here would be slow
             need(library, "web", "`serve`")
+    if mcp:
+        need_sdk()
+    if allow_record and not mcp:
+        raise click.UsageError("--allow-record is for agents: add --mcp")
     from qkvsearch.web.server import serve as serve_app
-    from qkvsearch.web.settings import Settings, origin_of
+    from qkvsearch.web.settings import Settings, origin_of, proxy_of, root_path_of
 
     run = settings()
     if demo and run.workspace is not None:
         raise click.UsageError("--demo serves a sample: leave out -w and QKVSEARCH_WORKSPACE")
     sample = "videos" if demo else run.sample
+    if allow_record and (read_only or sample is not None):
+        raise click.UsageError("--allow-record: nothing can be recorded where all is read-only")
     engine = run.open() if sample is None else run.open_sample(sample)
     path = engine.workspace.path
     # Only a sample's users may be shown to everyone.
@@ -89,15 +129,22 @@ def serve(
         name=name,
         shared=path,
         read_only=read_only or sample is not None,
+        mcp=mcp,
+        allow_record=allow_record,
         token_file=token_file,
         log=not run.quiet,
         log_queries=log_queries,
+        search_tokens=search_tokens,
         allow_origins=tuple(map(origin_of, allow_origins)),
+        root_path=root_path_of(root_path) if root_path else "",
+        proxies=tuple(map(proxy_of, proxies)),
         example_user=example_user,
     )
 
     def announce(address: str) -> None:
         to_stderr(f"Serving {name} at {address} (Ctrl-C stops).")
+        if server_settings.root_path:
+            run.message(f"Links begin with {server_settings.root_path}, which a proxy takes away.")
         if sample is None:
             run.message(f"While it runs, only qkvsearch may change the files in {path}.")
 

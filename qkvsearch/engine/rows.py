@@ -17,7 +17,7 @@ from qkvsearch._utils.validation import check_id
 from qkvsearch.errors import QkvError, quantity
 from qkvsearch.heads.histories import Histories
 from qkvsearch.rank.candidates import candidates
-from qkvsearch.rank.display import address_columns, unit_of
+from qkvsearch.rank.display import address_columns, price_column, unit_of
 from qkvsearch.rank.facets import Facets
 from qkvsearch.rank.facets import facets as count_values
 from qkvsearch.rank.item_users import ItemUsers
@@ -201,6 +201,12 @@ class ItemRows(RowsById):
         writes it, otherwise "".
         """
         return unit_of(self.catalog, self.catalog.catalog_columns.find(column, "column"))
+
+    def price_column(self) -> str | None:
+        """Return the column of numbers with the price of an item, by its name or its currency; None
+        if there is none.
+        """
+        return price_column(self.catalog)
 
     def newest_column(self) -> str | None:
         """Return the column with the date of an item: the first date column whose name means that,

@@ -80,6 +80,35 @@ def _currency(name: str, changed: Mapping[str, int], n_filled: int) -> str:
     return next(iter(currencies)) if named or sum(cells.values()) >= MIN_SHARE * n_filled else ""
 
 
+def price_column(catalog: StoredCatalog) -> str | None:
+    """Return the column of numbers with the price of an item: the one that is called so by the most
+    usual word, otherwise the first one with a currency; None where there is none.
+    """
+    numbers = [c for c in catalog.catalog_columns if type_named(c.type).shown_as == "number"]
+    named = [column for column in numbers if _price_rank(column.name) is not None]
+    if named:
+        return min(named, key=lambda column: _price_rank(column.name) or 0).name
+    for column in numbers:
+        unit = unit_of(catalog, column)
+        if unit in CODES or IS_SIGN.search(unit):
+            return column.name
+    return None
+
+
+def _price_rank(name: str) -> int | None:
+    """Return how usual the word for a price in a column's name is, 0 for the most usual; None for a
+    name without one. Chinese words have no spaces around them.
+
+    >>> _price_rank("Price (EUR)"), _price_rank("title"), _price_rank("商品价格") is None
+    (0, None, False)
+    """
+    for word in words_of(name):
+        for rank, price in enumerate(CELL_WORDS["prices"]):
+            if word == price or (not price.isascii() and word.endswith(price)):
+                return rank
+    return None
+
+
 def address_columns(catalog: StoredCatalog) -> list[dict[str, Any]]:
     """Return the columns of web addresses, as far as a sample tells: `name`, what a page needs to
     know of the type, and `display`, "image" or "link". Only the first one of images is returned.

@@ -7,23 +7,27 @@ import os
 import signal
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from importlib import import_module
 from multiprocessing.process import BaseProcess
 from threading import Thread
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fastapi import FastAPI
 from starlette.middleware import Middleware
 from uvicorn.config import STARTUP_FAILURE
 
 from qkvsearch.errors import QkvError
-from qkvsearch.web import lesson_pages, pages
+from qkvsearch.web import box, lesson_pages, pages
 from qkvsearch.web.api.responses import ANY_ERROR, ERROR_RESPONSES
-from qkvsearch.web.guard import API, Guard, access
+from qkvsearch.web.guard import Guard, access
 from qkvsearch.web.problems import handlers, log
+from qkvsearch.web.rights import API
 from qkvsearch.web.service import Service
 from qkvsearch.web.settings import Settings
+
+if TYPE_CHECKING:
+    from qkvsearch.web.mcp_route import AgentTools
 
 # Seconds after which one Python thread takes over from another. With Python's 5 ms, a request waits
 # that long at each NumPy operation while a new build is being opened beside it.
@@ -34,7 +38,7 @@ DESCRIPTION = (
 )
 # Parameters that say what is asked for; documentation lists them before the others.
 FIRST = ("q", "items", "item", "user", "likes", "text", "query")
-ROUTES = ("ranking", "explain", "catalog", "attend", "map", "server")
+ROUTES = ("ranking", "explain", "catalog", "attend", "map", "box", "server")
 # Routes that change the workspace, and what only its owner reads: a read-only server has none.
 WRITE_ROUTES = ("record", "rule")
 
@@ -77,10 +81,13 @@ class App(FastAPI):
     def openapi(self) -> dict[str, Any]:
         document = super().openapi()
         document["components"]["responses"] = ERROR_RESPONSES
+        root_path = self.state.service.settings.root_path
+        if root_path:
+            document["servers"] = [{"url": root_path}]
         for methods in document["paths"].values():
             for route in methods.values():
                 route.get("parameters", []).sort(key=lambda one: one["name"] not in FIRST)
-        if self.state.service.token is not None:
+        if self.state.service.tokens is not None:
             document["components"]["securitySchemes"] = {
                 "token": {"type": "http", "scheme": "bearer"}
             }
@@ -91,11 +98,13 @@ class App(FastAPI):
 def make_app(settings: Settings) -> FastAPI:
     """Make an app over one workspace. Raises `WorkspaceError`."""
     service = Service(settings)
+    agents = _agent_tools(service) if settings.mcp else None
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         service.engine.follow()
-        yield
+        async with nullcontext() if agents is None else agents.running():
+            yield
         service.close()
 
     app = App(
@@ -106,14 +115,23 @@ def make_app(settings: Settings) -> FastAPI:
         docs_url=None,  # its page would load scripts from elsewhere, and start them inline
         redoc_url=None,
         redirect_slashes=False,
-        routes=[*pages.routes(service), *lesson_pages.routes(service)],
+        routes=[*pages.routes(service), *lesson_pages.routes(service), *box.routes()],
         lifespan=lifespan,
         exception_handlers=handlers(),
-        middleware=[Middleware(Guard, service=service, pages=tuple(pages.PAGES))],
+        middleware=[Middleware(Guard, service=service, pages=(*pages.PAGES, box.ADDRESS))],
     )
     app.state.service = service
     routes = ROUTES if settings.read_only else (*ROUTES, *WRITE_ROUTES)
     for name in routes:
         module = import_module(f"qkvsearch.web.api.{name}_routes")
         app.include_router(module.router, prefix=API, responses=ANY_ERROR)
+    if agents is not None:
+        app.router.routes.append(agents.route())
     return app
+
+
+def _agent_tools(service: Service) -> "AgentTools":
+    """Return the tools for agents. Their SDK is imported only by servers that have them."""
+    from qkvsearch.web.mcp_route import AgentTools
+
+    return AgentTools(service)

@@ -17,6 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from qkvsearch.errors import duration
 from qkvsearch.web.client import begin_request
 from qkvsearch.web.problems import BUG, Problem, log, problem, problem_of
+from qkvsearch.web.rights import API, MCP, PAGE_FILES, check_rights
 from qkvsearch.web.service import Service
 from qkvsearch.web.settings import LOOPBACK, Settings
 from qkvsearch.web.unread import UNREAD, HeldBytes, NoRoomError
@@ -37,21 +38,17 @@ SAFE = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-API = "/api/v1"
 # Other methods are counted together, since a client can make up any number.
 METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
 READING = ("GET", "HEAD")
 # What pages of an allowed origin may do.
 PREFLIGHT = {
     "Access-Control-Allow-Methods": "GET, HEAD, POST, PUT, PATCH, DELETE",
-    "Access-Control-Allow-Headers": "Authorization, Content-Type, Idempotency-Key",
+    "Access-Control-Allow-Headers": "Authorization, Content-Type, Idempotency-Key, "
+    "Mcp-Protocol-Version, Mcp-Method, Mcp-Name",
     "Access-Control-Allow-Private-Network": "true",
     "Access-Control-Max-Age": "600",
 }
-# Files of the pages. They hold nothing of the workspace.
-PAGE_FILES = ("/static/", "/learn/")
-# What else needs no token: of the workspace it holds nothing but the name of an encoder.
-OPEN_DATA = ("/api/v1/health", "/openapi.json")
 
 
 class Guard:
@@ -104,7 +101,8 @@ class Guard:
                 preflight = Response(None, HTTPStatus.NO_CONTENT, PREFLIGHT)
                 await preflight(scope, body.receive, answer.send)
             else:
-                self._check_token(scope["path"], headers)
+                is_page = self._is_page(scope["path"])
+                check_rights(self.service.tokens, scope, headers, is_page)
                 await self.app(scope, body.receive, answer.send)
         except Problem as refused:
             await problem_of(refused)(scope, body.receive, answer.send)
@@ -125,7 +123,7 @@ class Guard:
 
     def _check_host(self, headers: Headers) -> None:
         """Raise `Problem` for a foreign name that leads to this machine (DNS rebinding)."""
-        if self.service.token is None and _host_name(headers) not in LOOPBACK:
+        if self.service.tokens is None and _host_name(headers) not in LOOPBACK:
             only_local = (
                 "without a token this server answers only to the names of this machine, such as "
                 "127.0.0.1"
@@ -157,16 +155,6 @@ class Guard:
             headers["Access-Control-Allow-Origin"] = request_headers["origin"]
             headers["Access-Control-Expose-Headers"] = "Retry-After"
 
-    def _check_token(self, path: str, headers: Headers) -> None:
-        """Raise `Problem` where the token is missing or wrong."""
-        token = self.service.token
-        if token is None or self._is_page(path) or path in OPEN_DATA:
-            return
-        if not token.is_in(headers.get("authorization", "")):
-            challenge = {"WWW-Authenticate": 'Bearer realm="qkvsearch"'}
-            detail = "this server demands its token, as the header: Authorization: Bearer TOKEN"
-            raise Problem(HTTPStatus.UNAUTHORIZED, detail, challenge)
-
     def _log(self, scope: Scope, method: str, status: int, seconds: float) -> None:
         """Count a request and log a line of JSON, without the query unless the settings want it."""
         route = self._route(scope)
@@ -192,7 +180,7 @@ class Guard:
         route: str = getattr(scope.get("route"), "path", "")
         path = scope["path"]
         if not route:  # refused before, or unknown: any client could make up a path
-            return path if path in self.pages else "other"
+            return path if path in (*self.pages, MCP) else "other"
         if path.startswith(API) and not route.startswith(API):
             return f"{API}{route}"  # a router's own path has no prefix
         return route

@@ -93,7 +93,8 @@ def facts_of(service: Service, name: str) -> dict[str, Any]:
         encoders = [main, *others] if is_transformer else [*others, main]
         has_none = not is_transformer and not others
         # Where there is no transformer, the page begins with what one made of the examples.
-        recorded = f"/static/attend/{RECORDED}" if has_none else ""
+        root = service.settings.root_path
+        recorded = f"{root}/static/attend/{RECORDED}" if has_none else ""
         return {"encoders": encoders, "examples": EXAMPLES, "recorded": recorded}
     if name == "learn":
         return {"lessons": list(LESSONS)}
@@ -135,11 +136,12 @@ def contents_of_the_course(request: Request) -> dict[str, Any]:
 
 def words(section: str) -> dict[str, str]:
     """Return the texts of a page, or of another section, in the language of the request."""
-    return _all_words(spoken())[section]
+    return words_of(spoken())[section]
 
 
 @cache
-def _all_words(name: str) -> dict[str, dict[str, str]]:
+def words_of(name: str) -> dict[str, dict[str, str]]:
+    """Return all texts of a language, by section."""
     return json.loads((WORDS / f"{name}.json").read_text(encoding="utf-8"))
 
 
@@ -157,6 +159,7 @@ def render(
     path: its address in the menu. facts: what its script must know. shown: what its template needs.
     """
     tag = LANGUAGES[spoken()].tag
+    root = service.settings.root_path
     titles = words("titles")
     other_languages = [(code, LANGUAGES[code].own_name) for code in LANGUAGES if code != spoken()]
     text = (
@@ -172,7 +175,8 @@ def render(
             catalog=service.settings.name,
             menu=[(address, titles[page]) for address, page in PAGES.items()],
             words={**words("every_page"), **(more_words or {}), **words(name)},
-            facts={"readOnly": service.settings.read_only, **facts},
+            root=root,
+            facts={"readOnly": service.settings.read_only, "root": root, **facts},
             example_user=service.settings.example_user,
             **shown,
         )

@@ -10,26 +10,22 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import compile_path
+from starlette.routing import Match, Mount
 
-from qkvsearch.errors import BusyError, NotBuiltError, QkvError, UnknownIdError, WorkspaceError
+from qkvsearch import errors
+from qkvsearch.errors import QkvError, UnknownIdError
 from qkvsearch.terminal import shorten
 from qkvsearch.web.client import CLIENT_LEFT, ClientLeftError
 
 log = logging.getLogger("qkvsearch.web")
 MEDIA_TYPE = "application/problem+json"
+# The methods that routes may have. HEAD is answered wherever GET is, and OPTIONS everywhere.
+METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 # Characters of a detail, which may quote what was sent.
 MAX_DETAIL = 500
-BUG = (
-    HTTPStatus.INTERNAL_SERVER_ERROR,
-    "an internal error; whoever runs the server finds the cause in its log",
-)
+BUG = HTTPStatus.INTERNAL_SERVER_ERROR, errors.BUG
 # Seconds after which a client that got no answer for now tries again.
 RETRY_AFTER = "5"
-BUSY = "somebody else is changing the workspace: try again in some seconds"
-UNAVAILABLE = (
-    "the workspace cannot answer this now; whoever runs the server finds the cause in its log"
-)
 
 
 class Problem(HTTPException):
@@ -74,13 +70,11 @@ async def _engine_error(_: Request, error: Any) -> Response:
     """
     if isinstance(error, UnknownIdError):
         return problem(HTTPStatus.NOT_FOUND, str(error))
-    if isinstance(error, BusyError):
+    message = errors.for_others(error)
+    if errors.is_of_workspace(error):
         log.error("%s", error)
-        return problem(HTTPStatus.SERVICE_UNAVAILABLE, BUSY, {"Retry-After": RETRY_AFTER})
-    if isinstance(error, WorkspaceError) and not isinstance(error, NotBuiltError):
-        log.error("%s", error)
-        return problem(HTTPStatus.SERVICE_UNAVAILABLE, UNAVAILABLE, {"Retry-After": RETRY_AFTER})
-    return problem(HTTPStatus.BAD_REQUEST, str(error))
+        return problem(HTTPStatus.SERVICE_UNAVAILABLE, message, {"Retry-After": RETRY_AFTER})
+    return problem(HTTPStatus.BAD_REQUEST, message)
 
 
 async def _invalid_parameter(_: Request, error: Any) -> Response:
@@ -117,24 +111,31 @@ def _keys(error: Mapping[str, Any], body: Any) -> list[Any]:
 
 
 async def _framework_error(request: Request, error: Any) -> Response:
-    details = {
-        HTTPStatus.NOT_FOUND: "there is no such page; the API is described at /docs",
-        HTTPStatus.METHOD_NOT_ALLOWED: f"{request.method} is not allowed here; see /docs",
-    }
-    detail = details.get(error.status_code, str(error.detail))
+    """Answer OPTIONS, which no route has, and describe other errors of the framework."""
+    docs = f"{request.app.state.service.settings.root_path}/docs"
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
-        return problem(error.status_code, detail, {"Allow": _methods(request)})
-    return problem(error.status_code, detail, error.headers)
+        allowed = {"Allow": ", ".join(_methods(request))}
+        if request.method == "OPTIONS":
+            return Response(status_code=HTTPStatus.NO_CONTENT, headers=allowed)
+        detail = f"{request.method} is not allowed here; see {docs}"
+        return problem(error.status_code, detail, allowed)
+    if error.status_code == HTTPStatus.NOT_FOUND:
+        nowhere = f"there is no such page; the API is described at {docs}"
+        return problem(error.status_code, nowhere, error.headers)
+    return problem(error.status_code, str(error.detail), error.headers)
 
 
-def _methods(request: Request) -> str:
-    """Return the methods that all of the API's routes have at this address, or those of a page."""
-    methods = [
-        method.upper()
-        for path, operations in request.app.openapi()["paths"].items()
-        if compile_path(path)[0].match(request.url.path)
-        for method in operations
-    ]
-    if "GET" in methods:
-        methods.append("HEAD")
-    return ", ".join(methods) or "GET, HEAD"
+def _methods(request: Request) -> list[str]:
+    """Return the methods of an address, by the routes that match it with each."""
+    allowed = []
+    # A folder of files has changed where the path begins.
+    whole = {**request.scope, "root_path": request.scope.get("app_root_path", "")}
+    for method in METHODS:
+        scope = {**whole, "method": method}
+        matching = [route for route in request.app.routes if route.matches(scope)[0] is Match.FULL]
+        # A folder of files matches every method, and answers GET alone.
+        if any(method == "GET" or not isinstance(route, Mount) for route in matching):
+            allowed.append(method)
+    if "GET" in allowed:
+        allowed.append("HEAD")
+    return [*allowed, "OPTIONS"]

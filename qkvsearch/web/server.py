@@ -21,7 +21,8 @@ from uvicorn.supervisors import Multiprocess
 
 from qkvsearch.errors import QkvError
 from qkvsearch.store.locks import lock
-from qkvsearch.web.settings import LOOPBACK, BearerToken, Settings
+from qkvsearch.web.rights import Tokens
+from qkvsearch.web.settings import LOOPBACK, Settings
 from qkvsearch.web.slow_clients import BoundedProtocol
 
 log = logging.getLogger("qkvsearch.web")
@@ -60,9 +61,7 @@ def serve(
     settings: Settings, host: str, port: int, workers: int, announce: Callable[[str], None]
 ) -> None:
     """Answer until SIGTERM or SIGINT. announce: called with the address. Raises `QkvError`."""
-    if settings.token_file is not None:
-        BearerToken(settings.token_file)
-    elif host not in LOOPBACK:
+    if Tokens.of(settings) is None and host not in LOOPBACK:
         raise QkvError(
             f"`host` {host} can be reached from other machines: give a `token_file`, a file whose "
             "first line is the token that clients must send"
@@ -83,6 +82,9 @@ def serve(
             access_log=False,
             server_header=False,
             date_header=False,
+            # uvicorn alone would believe 127.0.0.1, and an environment variable.
+            proxy_headers=bool(settings.proxies),
+            forwarded_allow_ips=list(settings.proxies),
             timeout_keep_alive=IDLE_SECONDS,
             timeout_graceful_shutdown=STOPS_WITHIN,
         )

@@ -19,7 +19,8 @@ from qkvsearch.web.client import Client, ClientLeftError, current_client
 from qkvsearch.web.hot_reload import HotReloadEngine
 from qkvsearch.web.problems import RETRY_AFTER, Problem
 from qkvsearch.web.prometheus import Metrics
-from qkvsearch.web.settings import BearerToken, Settings
+from qkvsearch.web.rights import Tokens
+from qkvsearch.web.settings import Settings
 
 T = TypeVar("T")
 MAY_BE_DONE = "; what had begun may still be done"
@@ -53,7 +54,7 @@ class Service:
         wait = settings.seconds / 2
         self.engine = HotReloadEngine(settings.workspace, wait=wait)
         self.metrics = Metrics()
-        self.token = None if settings.token_file is None else BearerToken(settings.token_file)
+        self.tokens = Tokens.of(settings)
         self._threads = ThreadPoolExecutor(settings.threads, "answer")
         # Explanations and snippets have threads of their own, so that the others stay free.
         self._slow_threads = ThreadPoolExecutor(max(1, settings.threads // 2), "explain")

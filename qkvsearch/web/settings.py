@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ipaddress
 import json
 import os
+import re
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +14,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from qkvsearch.errors import QkvError
+from qkvsearch.rank.request_limits import MAX_HITS
 
 # The names of this machine to itself.
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -19,6 +22,8 @@ PORTS = {"http": 80, "https": 443}
 # Characters of a token: hexadecimal digits, 64 bits that nobody finds by trying.
 MIN_TOKEN = 16
 SCHEME = "bearer "
+# A path such as /search or /shop/search; without percent signs, there is one way to write it.
+ROOT_PATH = re.compile(r"(/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+")
 # The environment variable that worker processes read.
 VARIABLE = "QKVSEARCH_SERVER"
 # The one that tells prometheus_client, as it is imported, that several processes count together.
@@ -37,13 +42,22 @@ class Settings:
     shared: Path
     # Without the routes that change the workspace.
     read_only: bool = False
+    # With tools for agents at /mcp, and whether these may record.
+    mcp: bool = False
+    allow_record: bool = False
     # A file with the secret that clients send; None for none.
     token_file: Path | None = None
+    # Files with secrets that only let a client search; there is a `token_file` beside them.
+    search_tokens: tuple[Path, ...] = ()
     # A line for each request.
     log: bool = True
     log_queries: bool = False
     # Other sites whose pages may use the API, as browsers spell their origins.
     allow_origins: tuple[str, ...] = ()
+    # What a reverse proxy takes away from the front of each path, such as /search; "" for nothing.
+    root_path: str = ""
+    # Addresses and networks of proxies whose X-Forwarded-For and X-Forwarded-Proto are believed.
+    proxies: tuple[str, ...] = ()
     # A made-up user of a sample, to try the pages with; "" for none.
     example_user: str = ""
     # How long a request may take.
@@ -56,7 +70,7 @@ class Settings:
     body: int = 1_000_000
     body_seconds: float = 10.0
     # Hits that a question may ask for at once.
-    hits: int = 100
+    hits: int = MAX_HITS
 
     @contextmanager
     def publishing(self) -> Iterator[None]:
@@ -77,23 +91,27 @@ class Settings:
         fields = json.loads(os.environ[VARIABLE])
         for name in ("workspace", "shared", "token_file"):
             fields[name] = None if fields[name] is None else Path(fields[name])
-        fields["allow_origins"] = tuple(fields["allow_origins"])
+        fields["search_tokens"] = tuple(map(Path, fields["search_tokens"]))
+        for name in ("allow_origins", "proxies"):
+            fields[name] = tuple(fields[name])
         return cls(**fields)
 
 
 class BearerToken:
-    """The secret that clients send: the first line of a file, stripped. Raises `QkvError`."""
+    """The secret that clients send: the first line of a file, stripped. option: what errors call
+    the file. Raises `QkvError`.
+    """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, option: str = "token_file") -> None:
         try:
             lines = path.read_text(encoding="utf-8").splitlines()
         except (OSError, UnicodeDecodeError) as error:
             why = getattr(error, "strerror", None) or "not text in UTF-8"
-            raise QkvError(f"`token_file` {path}: {why}") from None
+            raise QkvError(f"`{option}` {path}: {why}") from None
         token = lines[0].strip() if lines else ""
         if len(token) < MIN_TOKEN or not token.isascii() or not token.isprintable():
             raise QkvError(
-                f"`token_file` {path}: its first line is the token, {MIN_TOKEN} or more visible "
+                f"`{option}` {path}: its first line is the token, {MIN_TOKEN} or more visible "
                 "ASCII characters, such as `openssl rand -hex 32` makes"
             )
         self._token = token.encode()
@@ -104,6 +122,10 @@ class BearerToken:
         sent = authorization[len(SCHEME) :]
         same = secrets.compare_digest(sent.strip().encode("utf-8", "replace"), self._token)
         return same and scheme.lower() == SCHEME
+
+    def is_same(self, other: BearerToken) -> bool:
+        """Return whether another file has the same secret."""
+        return self._token == other._token
 
 
 def origin_of(text: str) -> str:
@@ -130,3 +152,34 @@ def origin_of(text: str) -> str:
         host = f"[{host}]"
     is_usual_port = port is None or port == PORTS[url.scheme]
     return f"{url.scheme}://{host}" if is_usual_port else f"{url.scheme}://{host}:{port}"
+
+
+def root_path_of(text: str) -> str:
+    """Return the path under which a proxy serves the server, without a slash at its end. Raises
+    `QkvError` for what is no such path.
+
+    >>> root_path_of("/search/"), root_path_of("/")
+    ('/search', '')
+    """
+    path = text.rstrip("/")
+    if text.startswith("/") and (not path or ROOT_PATH.fullmatch(path)):
+        return path
+    raise QkvError(
+        f"`root_path` {text!r}: a path begins with / and has letters, digits and . _ ~ -, such as "
+        "/search"
+    )
+
+
+def proxy_of(text: str) -> str:
+    """Return the address of a proxy, or a network of them, in its usual form. Raises `QkvError`.
+
+    >>> proxy_of("10.0.0.0/8"), proxy_of("0:0:0:0:0:0:0:1")
+    ('10.0.0.0/8', '::1')
+    """
+    try:
+        return str(ipaddress.ip_network(text) if "/" in text else ipaddress.ip_address(text))
+    except ValueError:
+        raise QkvError(
+            f"`proxy` {text!r}: name a proxy by its address, such as 127.0.0.1, or by a network "
+            "such as 10.0.0.0/8"
+        ) from None

@@ -193,7 +193,7 @@ def test_pages_have_no_other_methods(client):
         for method in ("POST", "PUT", "DELETE"):
             answer = client.request(method, path)
             is_problem(answer, 405)
-            assert answer.headers["allow"] == "GET, HEAD"
+            assert answer.headers["allow"] == "GET, HEAD, OPTIONS"
 
 
 def test_a_body_that_nobody_reads_closes_the_connection(client):

@@ -13,6 +13,7 @@ from qkvsearch.engine import Engine
 from qkvsearch.web import prometheus
 from qkvsearch.web.api.responses import RequestService, Rows, as_json, described_by, listing_fields
 from qkvsearch.web.api.strict_route import StrictRoute
+from qkvsearch.web.rights import Holder
 
 log = logging.getLogger("qkvsearch.web")
 router = APIRouter(tags=["state"], route_class=StrictRoute)
@@ -34,7 +35,9 @@ async def health(service: RequestService, request: Request) -> Response:
     build = await asyncio.to_thread(
         lambda: service.engine.current_build
     )  # which may have to be opened
-    if service.token and not service.token.is_in(request.headers.get("authorization", "")):
+    tokens = service.tokens
+    authorization = request.headers.get("authorization", "")
+    if tokens is not None and tokens.holder(authorization) is not Holder.OWNER:
         return as_json({"status": "ok"})
     return as_json({"status": "ok", "items": build.n_items, "built": build.snapshot.created})
 

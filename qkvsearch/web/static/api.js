@@ -1,8 +1,8 @@
 // Questions to the server: as JSON, with the token where one is demanded, the newest answer alone.
-import { say } from "./words.js";
+import { facts, say } from "./words.js";
 import { fetchAllowed } from "./token.js";
 
-export const API = "/api/v1/";
+export const API = `${facts.root}/api/v1/`;
 
 /** A question that was refused: `message` says why, `status` is that of HTTP, 0 without an answer. */
 export class Refused extends Error {

@@ -60,3 +60,9 @@ export function owned(value, most = 300) {
   const letters = brief(whole, most);
   return el("bdi", whole === letters ? {} : { title: whole.slice(0, 2000) }, letters);
 }
+
+/** A web address, or null for any other text, such as a script. */
+export function address(cell) {
+  const to = URL.canParse(cell) ? new URL(cell) : null;
+  return to && ["http:", "https:"].includes(to.protocol) ? to : null;
+}

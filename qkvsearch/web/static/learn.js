@@ -33,7 +33,7 @@ function showPlace() {
 
 /** A lesson's steps and questions are known when it is computed, which takes seconds once. */
 async function countOf(name) {
-  const answer = await fetch(`/learn/${name}.json?lang=${document.documentElement.lang.slice(0, 2)}`).catch(() => null);
+  const answer = await fetch(`${facts.root}/learn/${name}.json?lang=${document.documentElement.lang.slice(0, 2)}`).catch(() => null);
   const entry = entries.get(name);
   if (!answer?.ok) {
     const problem = await answer?.json().catch(() => null);

@@ -1,6 +1,7 @@
 // Cells as people read them: lengths of time, amounts of money, dates, lists, links and images.
-import { el, owned, text } from "../dom.js";
+import { address, el, owned, text } from "../dom.js";
 import { marked } from "../marked.js";
+import { money } from "../numbers.js";
 import { say } from "../words.js";
 
 const LONGEST = 90;
@@ -16,13 +17,6 @@ function duration(seconds, most) {
   return numbers({ style: "unit", unit, maximumFractionDigits: size === 3600 ? 1 : 0 }).format(seconds / size);
 }
 
-/** An amount: by a code as the language writes it, by a sign as the catalog has it. */
-function money(amount, currency) {
-  const digits = { minimumFractionDigits: Number.isInteger(amount) ? 0 : 2 };
-  if (!/^[A-Z]{3}$/.test(currency)) return currency + numbers(digits).format(amount);
-  return numbers({ ...digits, style: "currency", currency }).format(amount);
-}
-
 /** Whether a unit is a currency, by its code or its sign; others are written behind the number. */
 const isCurrency = (unit) => /^[A-Z]{3}$|\p{Sc}/u.test(unit);
 
@@ -30,7 +24,7 @@ function quantity(unit, cell, most = cell) {
   if (!unit || cell === "") return String(cell);
   const size = SECONDS[unit];
   if (size) return duration(cell * size, most * size);
-  return isCurrency(unit) ? money(Number(cell), unit) : `${numbers({}).format(cell)}\u00a0${unit}`;
+  return isCurrency(unit) ? money(Number(cell), unit, language) : `${numbers({}).format(cell)}\u00a0${unit}`;
 }
 
 /** A day, or a year before our era, as the language writes it; any other date as it is stored. */
@@ -55,12 +49,6 @@ function written({ shown_as: shownAs, unit }, cell) {
   if (shownAs === "yes/no") return say(cell ? "yes" : "no");
   if (shownAs === "entries") return String(cell).replaceAll("|", ", ");
   return shownAs === "date" ? String(cell).split("/").map(date).join(" – ") : String(cell);
-}
-
-/** A web address, or null for any other text, such as a script. */
-function address(cell) {
-  const to = URL.canParse(cell) ? new URL(cell) : null;
-  return to && ["http:", "https:"].includes(to.protocol) ? to : null;
 }
 
 /** What people call a column: seconds, which are shown in minutes, are a length. */

@@ -2,6 +2,7 @@
 import { el, owned } from "../dom.js";
 import { contributions, labelled, named } from "../heads.js";
 import { addingUp, count, knows, listedAs, number, roundedTo, say, signed } from "../words.js";
+import { translated } from "./translated.js";
 
 /** The panel. hit: of /explain, with `reasons` and `map`; gone: a promise of its `smallest`, or null. */
 export function explanation(hit, gone) {
@@ -47,7 +48,7 @@ function table(caption, rows, hit, values) {
 }
 
 function inWords(hit) {
-  const rows = hit.reasons.map((reason) => owned(translated(reason.text), 160));
+  const rows = hit.reasons.map((reason) => owned(translated(reason.text, say, knows), 160));
   return table(say("reasons"), rows, hit, hit.reasons.map((reason) => reason.value));
 }
 
@@ -55,32 +56,6 @@ function inWords(hit) {
 function byHead(hit) {
   const found = contributions(hit);
   return table(say("byHead"), found.map(([head]) => labelled(head)), hit, found.map(([, value]) => value));
-}
-
-/** A list that the engine has cut: "rain, coat and 2 more". */
-function listed(names) {
-  const cut = /^(.*) and ([\d,]+) more$/.exec(names);
-  return cut ? say("r_and more", { names: cut[1], n: cut[2] }) : names;
-}
-
-/** What the engine says in English, in the reader's language; the catalog's words stay. */
-function translated(reason) {
-  if (knows(`r_${reason}`)) return say(`r_${reason}`);
-  const others = /^([\d,]+) others$/.exec(reason);
-  if (others) return say("r_others", { n: others[1] });
-  const similar = /^(similar meaning to|same words as) (.*)$/.exec(reason);
-  if (similar) return say(`r_${similar[1]}`, { words: listed(similar[2]) });
-  const people = /^people: ([\d,]+) of the ([\d,]+) who likes? (.*) also likes? this$/.exec(reason);
-  if (people) return say("r_people", { n: people[1], of: people[2], title: people[3] });
-  const alike = /^people: those who like (.*) and this like much the same \(([\d,]+) both\)$/.exec(reason);
-  if (alike) return say("r_people alike", { n: alike[2], title: alike[1] });
-  const place = reason.lastIndexOf(": ");
-  if (place < 0) return reason;
-  const by = reason.slice(place + 2).split(", ").map((one) => {
-    const [, kind, value] = /^(.*?)( [+−-][\d.]+)?$/.exec(one);
-    return knows(`r_${kind}`) ? `${say(`r_${kind}`)}${(value ?? "").replace("-", "−")}` : one;
-  });
-  return `${reason.slice(0, place)}: ${by.join(", ")}`;
 }
 
 function wordByWord(hit) {

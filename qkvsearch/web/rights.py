@@ -1,0 +1,136 @@
+"""Who may what: the one place that decides it, for each request before it reaches a route.
+
+- Everyone may load the pages, which hold no data, and what `OPEN_DATA` lists.
+- A token to search with may ask what `SEARCH_MAY` lists. It is in the pages of a site, so that
+  everybody can read it. **A route that is not listed is refused to it**, new ones included.
+- The owner's token may do everything. Where a server has no token, everyone may.
+
+The table for people is in docs/trust.md; a test compares it with `SEARCH_MAY`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum
+from http import HTTPStatus
+
+from starlette.datastructures import Headers, QueryParams
+from starlette.types import Scope
+
+from qkvsearch.errors import QkvError
+from qkvsearch.web.problems import Problem
+from qkvsearch.web.settings import BearerToken, Settings
+
+API = "/api/v1"
+# The tools for agents, where the server has them.
+MCP = "/mcp"
+# Files of the pages. They hold nothing of the workspace.
+PAGE_FILES = ("/static/", "/learn/")
+# What else needs no token: of the workspace it holds nothing but the name of an encoder.
+OPEN_DATA = (f"{API}/health", "/openapi.json")
+# What a token to search with may ask, as routes are written in OpenAPI. Batches are not among it:
+# a body could name users.
+SEARCH_MAY = frozenset(
+    (
+        ("GET", f"{API}/search"),
+        ("GET", f"{API}/recommend"),
+        ("GET", f"{API}/similar"),
+        ("GET", f"{API}/facets"),
+        ("GET", f"{API}/explain/search"),
+        ("GET", f"{API}/explain/similar"),
+        ("GET", f"{API}/items/{{item}}"),
+        ("GET", f"{API}/box"),
+        ("POST", f"{API}/clicks"),
+        # Without the tool that records, and without users (`web/mcp_route.py`).
+        ("POST", MCP),
+    )
+)
+# The beginning of addresses of one item. An id may contain slashes.
+ONE_ITEM = f"{API}/items/"
+# What is recommended to a user, and what is not, shows what they have: their history is the
+# owner's, so that a token to search with may not name one.
+USER = "user"
+# Where the scope of a request says whose token it has.
+HOLDER = "qkvsearch.holder"
+
+
+class Holder(Enum):
+    """Whose token a request has."""
+
+    OWNER = "owner"
+    SEARCH = "search"
+
+
+class Tokens:
+    """The tokens of a server: the owner's, and those that may only search."""
+
+    def __init__(self, owner: BearerToken, search: Sequence[BearerToken]) -> None:
+        self._owner = owner
+        self._search = search
+
+    @classmethod
+    def of(cls, settings: Settings) -> Tokens | None:
+        """Read the tokens of a server; None where it has none. Raises `QkvError`."""
+        if settings.token_file is None:
+            if settings.search_tokens:
+                raise QkvError(
+                    "`search_token` needs a `token_file` as well, the owner's: without it everyone "
+                    "may do everything"
+                )
+            return None
+        owner = BearerToken(settings.token_file)
+        search = [BearerToken(path, "search_token") for path in settings.search_tokens]
+        for path, token in zip(settings.search_tokens, search, strict=True):
+            if token.is_same(owner):
+                raise QkvError(
+                    f"`search_token` {path}: it is the owner's token, which may do everything; "
+                    "make another one"
+                )
+        return cls(owner, search)
+
+    def holder(self, authorization: str) -> Holder | None:
+        """Return whose token the header `Authorization` has; None for no token of this server."""
+        if self._owner.is_in(authorization):
+            return Holder.OWNER
+        # All are compared, so that the time does not tell which of them it is.
+        n_same = sum(token.is_in(authorization) for token in self._search)
+        return Holder.SEARCH if n_same else None
+
+
+def check_rights(tokens: Tokens | None, scope: Scope, headers: Headers, is_page: bool) -> None:
+    """Raise `Problem` for a request whose token is missing or wrong, or may not do this. is_page:
+    the address is that of a page, or of a file of one.
+    """
+    if tokens is None or is_page or scope["path"] in OPEN_DATA:
+        return
+    holder = tokens.holder(headers.get("authorization", ""))
+    if holder is None:
+        challenge = {"WWW-Authenticate": 'Bearer realm="qkvsearch"'}
+        detail = "this server demands its token, as the header: Authorization: Bearer TOKEN"
+        raise Problem(HTTPStatus.UNAUTHORIZED, detail, challenge)
+    scope[HOLDER] = holder
+    if holder is Holder.SEARCH:
+        _check_search_token(scope)
+
+
+def holder_of(scope: Scope) -> Holder:
+    """Return whose token a request has. Where the server has none, everyone is the owner."""
+    holder: Holder = scope.get(HOLDER, Holder.OWNER)
+    return holder
+
+
+def _check_search_token(scope: Scope) -> None:
+    """Raise `Problem` for what a token to search with may not do."""
+    path = scope["path"]
+    is_item = path.startswith(ONE_ITEM) and path != ONE_ITEM
+    route = f"{ONE_ITEM}{{item}}" if is_item else path
+    # OPTIONS only tells which methods an address has.
+    if scope["method"] != "OPTIONS" and (scope["method"], route) not in SEARCH_MAY:
+        refused = "this token may only search: ask with the owner's token, that of `--token-file`"
+        raise Problem(HTTPStatus.FORBIDDEN, refused)
+    if USER in QueryParams(scope["query_string"]):
+        refused = (
+            f"`{USER}`: this token may not name a user, since an answer for one shows what they "
+            "have: ask by `likes`, or with the owner's token"
+        )
+        raise Problem(HTTPStatus.FORBIDDEN, refused)
