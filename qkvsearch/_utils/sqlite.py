@@ -59,15 +59,19 @@ class Database(sqlite3.Connection):
     """A connection that keeps forks out while SQLite runs, and not between two calls."""
 
     def cursor(self, factory: Any = Cursor) -> Any:
+        """Return a new cursor. All are made here: SQLite's connection remembers each one weakly, and
+        forgets those that are gone only when it is asked for another.
+        """
         return super().cursor(factory)
 
     def execute(self, sql: str, parameters: Any = ()) -> Cursor:
-        cursor = Cursor(self)
+        cursor = self.cursor()
         with inside_sqlite():
             return sqlite3.Cursor.execute(cursor, sql, parameters)
 
     def executemany(self, sql: str, parameters: Iterable[Any]) -> Cursor:
-        return Cursor(self).executemany(sql, parameters)
+        executed: Cursor = self.cursor().executemany(sql, parameters)
+        return executed
 
     def backup(self, target: sqlite3.Connection, **options: Any) -> None:
         with inside_sqlite():

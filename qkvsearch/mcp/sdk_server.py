@@ -87,10 +87,10 @@ async def _called(ask: Ask, tool: Tool, sent: Mapping[str, Any]) -> types.CallTo
     except QkvError as error:
         if is_of_workspace(error):
             log.error("%s", error)
-        return _result(shorten(for_others(error), MAX_ERROR), is_error=True)
+        return _error(for_others(error))
     except Exception as bug:
         log.error("a tool failed", exc_info=bug)
-        return _result(BUG, is_error=True)
+        return _error(BUG)
     text = as_text(answer)
     try:
         text.encode()
@@ -98,6 +98,12 @@ async def _called(ask: Ask, tool: Tool, sent: Mapping[str, Any]) -> types.CallTo
         text = text.encode("utf-8", "replace").decode()
         answer = json.loads(text)
     return _result(text, structured_content=answer)
+
+
+def _error(message: str) -> types.CallToolResult:
+    """Return an error. It is quoted as the other answers are, since it may name a title."""
+    answer = {"error": shorten(message, MAX_ERROR)}
+    return _result(as_text(answer), structured_content=answer, is_error=True)
 
 
 def _result(text: str, **more: Any) -> types.CallToolResult:

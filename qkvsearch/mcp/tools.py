@@ -92,6 +92,9 @@ def question_options(question: type) -> dict[str, Option]:
 
 # --- what the tools answer ---
 
+# A shorter answer of `describe` has room for columns alone.
+ROOM_FOR_QUESTIONS = 1_500
+
 # As over HTTP, a search has weak hits only if they are asked for.
 WITHOUT_WEAK = {"weak": False}
 
@@ -108,7 +111,9 @@ def describe(engine: Engine, *, columns: Any = (), max_chars: int = DEFAULT_CHAR
         check_deadline()
         summaries.append(column_summary(catalog, column))
     summary = catalog_summary(build)
-    return with_rows({**summary, "questions": _questions(summary)}, "columns", summaries, max_chars)
+    if max_chars >= ROOM_FOR_QUESTIONS:
+        summary["questions"] = _questions(summary)
+    return with_rows(summary, "columns", summaries, max_chars)
 
 
 def _questions(summary: Answer) -> dict[str, str]:

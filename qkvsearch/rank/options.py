@@ -115,6 +115,8 @@ class Option:
     def _expected(self) -> str:
         """What a number has to be, for an error."""
         kind = "a whole number" if self.kind == "whole" else "a number"
+        if self.minimum is None:
+            return kind
         if self.maximum is not None:
             return f"{kind} from {self.minimum:g} to {self.maximum:g}"
         limit = " above" if self.is_open else ", at least"
