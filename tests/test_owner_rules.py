@@ -132,6 +132,13 @@ def test_pinned_items_are_hits_where_nothing_else_is(camp):
     check_sums(ranking)
 
 
+def test_words_that_are_too_common_can_have_pins(camp):
+    assert not camp.search("the")
+    camp.add_rule(pin="the", items=[9])
+    assert ids(camp.search("the")) == [9]
+    assert not camp.search("the", where="id <> 9")
+
+
 def test_filters_of_the_user_are_obeyed(camp):
     camp.add_rule(pin="tent", items=[9])
     assert 9 not in ids(camp.search("tent", where="id <> 9"))
@@ -202,6 +209,9 @@ def test_pinned_items_have_exact_scores_where_others_are_estimates(tmp_path, mon
         assert ids(ranking)[:10] == far
         assert all(id_ % 7 == 0 for id_ in ids(ranking)[10:])
         check_sums(ranking)
+        without_weak = engine.search("tent rope", heads="lsa", k=20, weak=False)
+        assert ids(without_weak)[:10] == far
+        check_sums(without_weak)
 
 
 # --- boosts ---
@@ -468,6 +478,16 @@ def test_judged_queries_count_rules_and_show_them_beside_none(camp):
     without = camp.evaluate_search(QUERIES, QRELS, rules=False)
     assert without.metrics == before.metrics
     assert "no rules" not in without.baselines
+
+
+def test_made_queries_count_rules_and_say_so(camp):
+    before = camp.evaluate_search()
+    camp.add_rule(boost="stock = 1", by=1000)
+    after = camp.evaluate_search()
+    assert after.notes[0] == "1 rule of the owner counts."
+    assert after.metrics["mrr@10"] < before.metrics["mrr@10"]
+    assert after.baselines == before.baselines
+    assert camp.evaluate_search(rules=False).metrics == before.metrics
 
 
 def test_a_comparison_says_which_rule_moved_an_item(camp):

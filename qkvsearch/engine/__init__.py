@@ -25,7 +25,7 @@ from qkvsearch._utils.validation import (
 )
 from qkvsearch.engine.arguments import checked_arguments
 from qkvsearch.engine.item_maps import ItemMaps
-from qkvsearch.errors import DamagedError, DataError, QkvError, quantity, suggest
+from qkvsearch.errors import Count, DamagedError, DataError, QkvError, quantity, suggest
 from qkvsearch.rank.loaded_build import LoadedBuild
 from qkvsearch.rank.options import head_names, id_list
 from qkvsearch.rank.questions import (
@@ -1008,10 +1008,15 @@ class Engine:
             made = evaluate_made_queries(
                 build, heads=names, random_state=random_state, progress=progress
             )
-            if not build.models.search_settings.to_dict():
-                return made
-            note = "The settings of searches are tuned (tune search)."
-            return replace(made, notes=[note, *made.notes])
+            notes = []
+            if build.models.search_settings.to_dict():
+                notes.append("The settings of searches are tuned (tune search).")
+            if build.rules is not None:
+                n_rules = Count(len(build.rules.rules))
+                notes.append(
+                    f"{n_rules} {n_rules:rule of the owner counts|rules of the owner count}."
+                )
+            return replace(made, notes=[*notes, *made.notes]) if notes else made
         if queries is None or qrels is None:
             raise QkvError(
                 "judged queries are `queries` and `qrels`: give both, or neither for queries made "

@@ -14,6 +14,7 @@ from qkvsearch._utils.threads import one_blas_thread
 from qkvsearch.scores.topk import best_of_groups
 
 if TYPE_CHECKING:
+    from qkvsearch.rank.owner_rules import QueryRules
     from qkvsearch.rank.query import Query
     from qkvsearch.rank.questions import SearchQuestion
     from qkvsearch.rank.text_search import TextSearch
@@ -78,10 +79,10 @@ class Found:
     mask: np.ndarray
     # The number of each item's group, of which only the best item is listed; None for all.
     groups: np.ndarray | None
+    # What rules of the owner do to the answer.
+    rules: QueryRules
     # Returns how many hits there are without `where`, or without the query's operators.
     total_without: Callable[[bool, bool], int] = field(repr=False)
-    # The rows of the items that a rule of the owner pins, which are never weak.
-    pinned: Sequence[int] = ()
 
     @cached_property
     def candidates(self) -> np.ndarray:
@@ -101,8 +102,13 @@ class Found:
         if self.scores is None or not self.candidates.any():
             return np.zeros_like(self.mask)
         weak = self.candidates & self.texts.weak(self.query, self.scores)
-        weak[list(self.pinned)] = False
+        weak[self.pinned] = False
         return weak
+
+    @property
+    def pinned(self) -> list[int]:
+        """The rows of the items that a rule pins, which are never weak."""
+        return self.rules.pinned_rows(self.mask)
 
     @cached_property
     def matching(self) -> np.ndarray:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -40,16 +39,15 @@ def search(build: LoadedBuild, question: SearchQuestion) -> Ranking:
 
     query = texts.reader.read(question.query, question.prefix)
     where_mask = candidates(catalog, build.n_items, question.where)
-    mask = query.mask(where_mask, question.anyway)
     rules = _rules(build, question, query)
-    pinned = rules.pinned_rows(mask)
+    mask = _rankable(query, question, where_mask, rules)
     # Where weak hits are apart, what is weak must not depend on which page is asked for.
     n_exact = question.n_ranked if question.is_by_score else 0
     fused = _scores(build, question, query, Filter(mask, n_exact, groups), user_notes, rules)
-    found = _found(build, question, query, fused, mask, groups, pinned)
+    found = _found(build, question, query, fused, mask, groups, rules)
     positions = found.page(order)
     if positions is not None and fused is not None and fused.has_estimates:
-        positions, fused = _exact_page(build, found, order, user_notes, rules)
+        positions, fused = _exact_page(build, found, order, user_notes)
     ranking = rank(
         fused,
         catalog.names,
@@ -64,7 +62,7 @@ def search(build: LoadedBuild, question: SearchQuestion) -> Ranking:
     ranking = _with_listing_notes(ranking, build, question, found)
     ranking = with_fields(ranking, catalog, columns)
     weak = None if question.is_by_score else found.weak
-    ranking = texts.with_match(ranking, query, weak, pinned)
+    ranking = texts.with_match(ranking, query, weak, found.pinned)
     ranking = _with_notes(ranking, build, question, query, user_notes, fused).noted(rules.notes)
     ranking = replace(
         ranking,
@@ -98,6 +96,21 @@ def _rules(build: LoadedBuild, question: SearchQuestion, query: Query) -> QueryR
     return rules.of_query([question.query, query.understood.text])
 
 
+def _rankable(
+    query: Query, question: SearchQuestion, where_mask: np.ndarray, rules: QueryRules
+) -> np.ndarray:
+    """Return the items that may be ranked, bool (n_items,): those that the query may mean, and
+    pinned ones that meet its conditions, also for a query of stop words.
+    """
+    mask = query.mask(where_mask, question.anyway)
+    if not rules.pinned:
+        return mask
+    pinned = rules.pinned_rows(query.understood.conditions.apply(where_mask))
+    mask = mask.copy()
+    mask[pinned] = True
+    return mask
+
+
 def _with_listing_notes(
     ranking: Ranking, build: LoadedBuild, question: SearchQuestion, found: Found
 ) -> Ranking:
@@ -117,7 +130,6 @@ def _exact_page(
     found: Found,
     order: Order | None,
     user_notes: list[str],
-    rules: QueryRules,
 ) -> tuple[np.ndarray, Scores]:
     """Return the rows of the hits to list, and scores that are exact for these, where the scores of
     most items are estimates.
@@ -126,7 +138,7 @@ def _exact_page(
 
     def scores(items: np.ndarray, k: int) -> Scores:
         allowed = Filter(items, k, found.groups)
-        fused = _scores(build, question, query, allowed, user_notes, rules, found.mask)
+        fused = _scores(build, question, query, allowed, user_notes, found.rules, found.mask)
         assert fused is not None
         return fused
 
@@ -164,15 +176,13 @@ def _found(
     fused: Scores | None,
     mask: np.ndarray,
     groups: np.ndarray | None,
-    pinned: Sequence[int],
+    rules: QueryRules,
 ) -> Found:
-    """Return what a search found. mask: the items that may be ranked, bool (n_items,). pinned: the
-    rows of those that a rule of the owner pins.
-    """
+    """Return what a search found. mask: the items that may be ranked, bool (n_items,)."""
     # A function that refers to itself would be a reference cycle, in which files wait for the
     # garbage collector.
     total_without = partial(_total_without, build, question, query, groups)
-    return Found(build.texts, question, query, fused, mask, groups, total_without, pinned)
+    return Found(build.texts, question, query, fused, mask, groups, rules, total_without)
 
 
 @query_lock()
@@ -189,12 +199,11 @@ def _total_without(
     if operators:
         query = build.texts.reader.read(query.typed.without_conditions, question.prefix)
     mask = candidates(build.catalog, build.n_items, None if where else question.where)
-    mask = query.mask(mask, question.anyway)
-    user_notes = _unknown_user(build, question)
     rules = _rules(build, question, query)
+    mask = _rankable(query, question, mask, rules)
+    user_notes = _unknown_user(build, question)
     fused = _scores(build, question, query, Filter(mask, 0, groups), user_notes, rules)
-    pinned = rules.pinned_rows(mask)
-    return _found(build, question, query, fused, mask, groups, pinned).total
+    return _found(build, question, query, fused, mask, groups, rules).total
 
 
 def _smallest_words(build: LoadedBuild, question: SearchQuestion) -> SmallestWords:

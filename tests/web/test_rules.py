@@ -82,3 +82,19 @@ def test_a_read_only_server_has_no_rules_to_read_or_write(asking, shop_path):
     with asking(shop_path, read_only=True) as client:
         assert client.get("/api/v1/rules").status_code == 404
         assert client.post("/api/v1/rules", json={}).status_code == 404
+
+
+def test_a_token_to_search_with_neither_reads_nor_changes_rules(asking, shop_path, tmp_path):
+    files = [tmp_path / name for name in ("owner.txt", "search.txt")]
+    for number, file in enumerate(files):
+        file.write_text(str(number) * 40, "utf-8")
+    path = shutil.copytree(shop_path, tmp_path / "ws")
+    with asking(path, token_file=files[0], search_tokens=(files[1],)) as client:
+        owner, search = ({"Authorization": f"Bearer {n * 40}"} for n in "01")
+        rule = {"pin": "ladder", "items": [4]}
+        assert client.post("/api/v1/rules", json=rule, headers=search).status_code == 403
+        assert client.post("/api/v1/rules", json=rule, headers=owner).status_code == 200
+        assert client.get("/api/v1/rules", headers=search).status_code == 403
+        assert client.delete("/api/v1/rules/1", headers=search).status_code == 403
+        found = client.get("/api/v1/search", params={"q": "ladder"}, headers=search).json()
+        assert found["hits"][0]["id"] == 4
