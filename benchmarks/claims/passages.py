@@ -12,7 +12,13 @@ The tables of costs are of made episodes, whose words are drawn as often as the 
 them, beside their passages as items of their own. Seconds of a build are those of processors, as a
 busy machine gives them too; memory is the most that its process had.
 
+The table of large builds is of 119 MB of text in 25,000 segments of 2,000 episodes: a row each
+segment, and a row each episode. Its sentences are those of the transcripts in random order, and a
+fortieth of their words is replaced by made ones, few of which recur, so that there are as many
+words as in real texts of that length.
+
 QKVSEARCH_DATA=data python benchmarks --only passages    (Linux; five minutes)
+QKVSEARCH_DATA=data python benchmarks --only passages:large    (ten minutes more)
 """
 
 from __future__ import annotations
@@ -54,6 +60,9 @@ NEVER = sys.maxsize
 # Of the made episodes: how many there are, their sentences, and the words of a sentence.
 N_EPISODES, N_SENTENCES, SHORTEST, LONGEST = 2_000, 110, 8, 24
 GIGABYTES = "GB of memory at the most"
+# Of the large builds: segments, characters of all, the share of their words that are made, and the
+# exponent of the Zipf distribution of these.
+N_SEGMENTS, N_CHARACTERS, MADE_SHARE, EXPONENT = 25_000, 119_000_000, 1 / 40, 1.15
 
 
 class Question(NamedTuple):
@@ -213,6 +222,61 @@ def made_episodes(rng: np.random.Generator) -> list[str]:
     ]
 
 
+def large() -> list[Row]:
+    """Builds of the same long texts, segment by segment and episode by episode."""
+    segments = made_segments(np.random.default_rng(SEED))
+    episodes = [
+        "\n\n".join(part) for part in np.array_split(np.array(segments, object), N_EPISODES)
+    ]
+    size = f"{sum(map(len, segments)) / 1e6:,.0f} MB of text"
+    rows: list[Row] = []
+    work: list[float] = []
+    with TemporaryDirectory() as place:
+        for name, texts in (("episodes", episodes), ("segments", segments)):
+            items = Path(place, f"{name}.csv")
+            titles = [f"Number {n}" for n in range(len(texts))]
+            pd.DataFrame({"id": titles, "title": titles, "text": texts}).to_csv(items, index=False)
+            steps = build_steps(Path(place, name), items)
+            system = f"{len(texts):,} {name}"
+            rows.append(
+                Row(f"a build of {size} with static", system, GIGABYTES, steps["peak"] / 1e9)
+            )
+            work.append(steps["work"])
+    return with_times(rows, work)
+
+
+def made_segments(rng: np.random.Generator) -> list[str]:
+    """Texts of sentences of the transcripts in random order, with made words among theirs."""
+    files = sorted(Path(data_folder(), "transcripts").glob("*.md"))
+    texts = [path.read_text("utf-8") for path in files]
+    said = [
+        one_line(text[sentence.start : sentence.end])
+        for text in texts
+        for sentence in sentences(text)
+    ]
+    words = sorted({word for text in said for word in text.split() if word.isalpha()})
+    length = N_CHARACTERS / N_SEGMENTS
+    made = []
+    for _ in range(N_SEGMENTS):
+        parts: list[str] = []
+        left = length * rng.uniform(0.5, 1.5)
+        while left > 0:
+            own = said[rng.integers(len(said))].split()
+            for place in np.flatnonzero(rng.random(len(own)) < MADE_SHARE).tolist():
+                own[place] = made_word(words, int(rng.zipf(EXPONENT)))
+            parts.append(" ".join(own))
+            left -= len(parts[-1]) + 1
+        made.append(" ".join(parts))
+    return made
+
+
+def made_word(words: Sequence[str], number: int) -> str:
+    """Return the beginning of one word and the end of another one, the same for each number."""
+    first = words[number % len(words)]
+    last = words[(number * 7_919 + number // len(words)) % len(words)]
+    return first[: len(first) // 2] + last[len(last) // 2 :]
+
+
 def build_steps(workspace: Path, items: Path) -> dict[str, float]:
     """What a build in a process of its own took."""
     command = [sys.executable, "-m", "benchmarks.support.build_steps", workspace, items, "static"]
@@ -220,7 +284,9 @@ def build_steps(workspace: Path, items: Path) -> dict[str, float]:
     return json.loads(done.stdout)
 
 
-PARTS = {"transcripts": transcripts, **({"costs": costs} if find("static") is not None else {})}
+has_static = find("static") is not None
+PARTS = {"transcripts": transcripts, **({"costs": costs} if has_static else {})}
+EXTRA = {"large": large} if has_static else {}
 
 if __name__ == "__main__":
-    main(__file__, PARTS)
+    main(__file__, PARTS, EXTRA)

@@ -72,7 +72,10 @@ class RecurringWords(dict[str, bytes]):
             found = b"".join(map(self.__getitem__, words))
         except KeyError:
             new = self._of_new_words(set(words).difference(self))
-            found = b"".join([new[word] if word in new else self[word] for word in words])
+            if all(word in self for word in new):
+                found = b"".join(map(self.__getitem__, words))
+            else:
+                found = b"".join([new[word] if word in new else self[word] for word in words])
         return np.frombuffer(found, np.int32)
 
     def _of_new_words(self, words: Iterable[str]) -> dict[str, bytes]:
