@@ -181,6 +181,12 @@ def no_hits_notes(ranking: Ranking, options: dict[str, Any], nothing: str) -> li
     if not options["k"]:
         return ["No hits: -k is 0."]
     position = options["offset"] + 1
+    if ranking.found is not None and not ranking.found.question.is_by_score:
+        n_listed = ranking.found.n_listed
+        # Where all are weak, and these were not asked for, the ranking says so.
+        if not n_listed:
+            return []
+        return [f"No hits from position {position:,} on: there are {n_listed:,}."]
     candidates = quantity(ranking.n_candidates, "candidate")
     return [f"No hits: of {candidates} none from position {position:,} on."]
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from qkvsearch._utils.query_lock import query_lock
 from qkvsearch._utils.threads import one_blas_thread
+from qkvsearch.heads.late_interaction import DEPTH
 from qkvsearch.rank.answerable import none_found, weak_alone
 from qkvsearch.rank.candidates import candidates, groups_of, with_where_note
 from qkvsearch.rank.found import Found, Order
@@ -23,6 +24,7 @@ from qkvsearch.rank.reasons import WordReasons
 from qkvsearch.rank.smallest_words import SmallestWords
 from qkvsearch.scores.approximate import Filter
 from qkvsearch.scores.fusion import Scores
+from qkvsearch.scores.topk import top_k
 
 
 @query_lock()
@@ -46,7 +48,7 @@ def search(build: LoadedBuild, question: SearchQuestion) -> Ranking:
     fused = _scores(build, question, query, Filter(mask, n_exact, groups), user_notes, rules)
     found = _found(build, question, query, fused, mask, groups, rules)
     positions = found.page(order)
-    if positions is not None and fused is not None and fused.has_estimates:
+    if positions is not None and fused is not None and not _are_exact(positions, found, fused):
         positions, fused = _exact_page(build, found, order, user_notes)
     ranking = rank(
         fused,
@@ -123,6 +125,14 @@ def _with_listing_notes(
     if question.k and ranking.n_candidates and not found.lists_weak and not found.total:
         notes.append(weak_alone(found.total_weak))
     return ranking.noted(notes)
+
+
+def _are_exact(positions: np.ndarray, found: Found, fused: Scores) -> bool:
+    """Return whether the scores of these hits are exact: all scores are, or those of the best."""
+    if not fused.has_estimates:
+        return True
+    best = top_k(fused.scores, DEPTH, found.candidates)
+    return bool(np.isin(positions, best).all())
 
 
 def _exact_page(
