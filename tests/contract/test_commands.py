@@ -48,6 +48,7 @@ CALLS = {
     "search": ["search", "red apple", "--explain"],
     "recommend": ["recommend", "--user", "101", *"--explain --damping 1 --diversity .3".split()],
     "similar": ["similar", "red apple", "--explain"],
+    "mcp": ["mcp"],
     "items": ["items", "--where", "made > 2000", "--fields", "made"],
     "show": ["show", "red apple"],
     "users": ["users", "-k", "3"],
@@ -75,7 +76,7 @@ CALLS = {
     "doctor": ["doctor"],
 }
 SILENT_ON_STDOUT = {
-    "build", "add", "sync", "remove", "record", "learn", "rollback", "compact", "repair", "forget",
+    "mcp", "build", "add", "sync", "remove", "record", "learn", "rollback", "compact", "repair", "forget",
     "export embeddings",
 }  # fmt: skip
 LISTING = sorted(
