@@ -74,16 +74,16 @@ class Tokens:
         if settings.token_file is None:
             if settings.search_tokens:
                 raise QkvError(
-                    "`search_token` needs a `token_file` as well, the owner's: without it everyone "
-                    "may do everything"
+                    "beside `search_tokens` there must be a `token_file`, the owner's: without it "
+                    "everyone may do everything"
                 )
             return None
         owner = BearerToken(settings.token_file)
-        search = [BearerToken(path, "search_token") for path in settings.search_tokens]
+        search = [BearerToken(path, "search_tokens") for path in settings.search_tokens]
         for path, token in zip(settings.search_tokens, search, strict=True):
             if token.is_same(owner):
                 raise QkvError(
-                    f"`search_token` {path}: it is the owner's token, which may do everything; "
+                    f"`search_tokens` {path}: it is the owner's token, which may do everything; "
                     "make another one"
                 )
         return cls(owner, search)

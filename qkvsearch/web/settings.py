@@ -180,6 +180,6 @@ def proxy_of(text: str) -> str:
         return str(ipaddress.ip_network(text) if "/" in text else ipaddress.ip_address(text))
     except ValueError:
         raise QkvError(
-            f"`proxy` {text!r}: name a proxy by its address, such as 127.0.0.1, or by a network "
+            f"`proxies` {text!r}: name a proxy by its address, such as 127.0.0.1, or by a network "
             "such as 10.0.0.0/8"
         ) from None

@@ -113,11 +113,11 @@ def test_a_search_token_needs_the_owners_beside_it_and_is_another_one(settings, 
     with pytest.raises(QkvError, match="token_file"):
         Tokens.of(alone)
     same = settings(tmp_path, token_file=files["token_file"], search_tokens=(files["token_file"],))
-    with pytest.raises(QkvError, match="search_token"):
+    with pytest.raises(QkvError, match="search_tokens"):
         Tokens.of(same)
     (tmp_path / "short").write_text("short", encoding="utf-8")
     short = settings(tmp_path, token_file=files["token_file"], search_tokens=(tmp_path / "short",))
-    with pytest.raises(QkvError, match="search_token"):
+    with pytest.raises(QkvError, match="search_tokens"):
         Tokens.of(short)
 
 
