@@ -34,6 +34,39 @@ def test_every_value_of_a_facet_can_be_asked_for_and_finds_as_many_as_it_says(ho
             assert total(hostile, f"{column}:{value}") == n, (column, value)
 
 
+def searched(client, q, **asked):
+    answer = client.get("/api/v1/search", params={"q": q, **asked})
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def test_a_facet_of_a_search_counts_what_its_filter_finds(hostile):
+    found = searched(hostile, "coat", facets="kind,tags,price,added,sold", k=0)
+    assert 0 < found["total"] < 60
+    assert found["total_weak"] == 0 or found["total"] + found["total_weak"] <= 60
+    assert sum(found["facets"]["sold"].values()) == found["total"]
+    for column, counts in found["facets"].items():
+        for value, n in counts.items():
+            chosen = searched(hostile, "coat", filter=f"{column}:{value}", facets=column)
+            assert chosen["total"] == n, (column, value)
+            assert {hit["match"] for hit in chosen["hits"]} <= {"strong", "good"}
+            # The filter of a column does not limit the counts beside its other values.
+            assert chosen["facets"][column] == counts
+
+
+def test_no_hits_name_the_filters_as_they_were_asked(hostile):
+    asked = {"filter": ["price:1000..2000", "sold:yes"], "where": "price > 1"}
+    found = searched(hostile, "coat", **asked)
+    n = searched(hostile, "coat", k=0)["total"]
+    assert found["no_hits"] == {"reason": "filtered_out", "total": n, **asked}
+    found = searched(hostile, "coat", filter="price:1000..2000")
+    assert found["no_hits"]["filter"] == ["price:1000..2000"]
+    assert "where" not in found["no_hits"]
+    found = searched(hostile, "xqzvw", filter="price:1000..2000")
+    assert found["no_hits"] == {"reason": "unknown_words", "words": ["xqzvw"]}
+    assert searched(hostile, "coat")["no_hits"] is None
+
+
 def test_values_of_a_column_are_alternatives_and_columns_conditions(hostile):
     kinds = hostile.get("/api/v1/facets?columns=kind").json()["facets"]["kind"]
     one, other, _ = (f"kind:{kind}" for kind in kinds)
