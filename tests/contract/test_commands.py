@@ -76,8 +76,8 @@ CALLS = {
     "doctor": ["doctor"],
 }
 SILENT_ON_STDOUT = {
-    "mcp", "build", "add", "sync", "remove", "record", "learn", "rollback", "compact", "repair", "forget",
-    "export embeddings",
+    "build", "add", "sync", "remove", "record", "learn", "rollback", "compact", "repair", "forget",
+    "export embeddings", "mcp",
 }  # fmt: skip
 LISTING = sorted(
     name for name, leaf in LEAVES.items() if "format_name" in {param.name for param in leaf.params}
