@@ -78,6 +78,7 @@ CLAIMS = (
     Section("evaluate", "Judging by a large log"),
     Section("startup", "Starting"),
     Section("serve", "The server"),
+    Section("agents", "Agents"),
     Section("what_if", "Recommending without an item"),
     Section("smallest_changes", "What would have to be gone"),
     Section("map_neighbours", "The map"),

@@ -13,3 +13,10 @@ def peak() -> int:
     lines = Path("/proc/self/status").read_text().splitlines()
     (kilobytes,) = (line.split()[1] for line in lines if line.startswith("VmHWM"))
     return int(kilobytes) * 1024
+
+
+def own(pid: int) -> int:
+    """The bytes that a process has for itself alone, without what it shares with others."""
+    lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    kilobytes = [int(line.split()[1]) for line in lines if line.startswith("Private_")]
+    return sum(kilobytes) * 1024

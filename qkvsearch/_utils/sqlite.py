@@ -59,8 +59,8 @@ class Database(sqlite3.Connection):
     """A connection that keeps forks out while SQLite runs, and not between two calls."""
 
     def cursor(self, factory: Any = Cursor) -> Any:
-        """Return a new cursor. All are made here: SQLite's connection remembers each one weakly,
-        and forgets those that are gone only when it is asked for another.
+        """Return a new cursor. All are made here: a connection has a list of weak references to its
+        cursors, and drops those that are gone only when it is asked for another.
         """
         return super().cursor(factory)
 

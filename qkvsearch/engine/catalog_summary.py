@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import islice
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -38,6 +39,10 @@ def catalog_summary(build: LoadedBuild) -> dict[str, Any]:
     }
 
 
+# The summaries of the columns of each open catalog, by their stored names. A catalog never changes.
+_summaries: WeakKeyDictionary[StoredCatalog, dict[str, dict[str, Any]]] = WeakKeyDictionary()
+
+
 def column_summary(catalog: StoredCatalog, column: StoredColumn) -> dict[str, Any]:
     """Return the `name` and `type` of a column, its `unit` if any, and what its cells are.
 
@@ -46,6 +51,13 @@ def column_summary(catalog: StoredCatalog, column: StoredColumn) -> dict[str, An
     ranges. Texts that are long or all different have `examples` instead. `in_where` is how a
     condition spells the name where that is not the name itself.
     """
+    of_catalog = _summaries.setdefault(catalog, {})
+    if column.stored not in of_catalog:
+        of_catalog[column.stored] = _summary(catalog, column)
+    return of_catalog[column.stored]
+
+
+def _summary(catalog: StoredCatalog, column: StoredColumn) -> dict[str, Any]:
     name = catalog.catalog_columns.name_of(column.stored)
     summary: dict[str, Any] = {"name": name, "type": column.type}
     spelled = catalog.catalog_columns.sql_name(column)

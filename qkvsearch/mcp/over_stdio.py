@@ -28,11 +28,13 @@ def serve(engine: Engine, name: str, *, allow_record: bool) -> None:
     """Answer until stdin ends, or nobody reads stdout. name: of the catalog. Messages alone are
     written to stdout.
     """
-    signal.signal(signal.SIGINT, _stop)
+    handler = signal.signal(signal.SIGINT, _stop)
     try:
         anyio.run(partial(_serve, engine, name, allow_record))
     except* BrokenPipeError:  # the host has ended
         pass
+    finally:
+        signal.signal(signal.SIGINT, handler)
 
 
 async def _serve(engine: Engine, name: str, allow_record: bool) -> None:

@@ -99,8 +99,16 @@ ROOM_FOR_QUESTIONS = 1_500
 WITHOUT_WEAK = {"weak": False}
 
 
-def describe(engine: Engine, *, columns: Any = (), max_chars: int = DEFAULT_CHARS) -> Answer:
-    """Return what the catalog is. columns: names of the columns to describe; all by default."""
+def describe(
+    engine: Engine,
+    *,
+    columns: Any = (),
+    max_chars: int = DEFAULT_CHARS,
+    counts_users: bool = True,
+) -> Answer:
+    """Return what the catalog is. columns: names of the columns to describe; all by default.
+    counts_users: says how many users and interactions there are.
+    """
     build = engine.current_build
     catalog = build.catalog
     known = catalog.catalog_columns
@@ -113,13 +121,14 @@ def describe(engine: Engine, *, columns: Any = (), max_chars: int = DEFAULT_CHAR
     summary = catalog_summary(build)
     if max_chars >= ROOM_FOR_QUESTIONS:
         summary["questions"] = _questions(summary)
+    if not counts_users:
+        del summary["users"], summary["interactions"]
     return with_rows(summary, "columns", summaries, max_chars)
 
 
 def _questions(summary: Answer) -> dict[str, str]:
     """Return what each tool can be asked about a catalog."""
-    n_interactions = summary["interactions"]
-    source = f"{n_interactions:,} interactions" if n_interactions else "similar texts alone"
+    source = "a log of interactions" if summary["interactions"] else "similar texts alone"
     whom = "for a user whose id you know, or for somebody who `likes` items"
     return {
         "search": 'words, best first; "a phrase", -word, column:word and word* must match',
@@ -308,7 +317,7 @@ def tools_for(
 ) -> list[Tool]:
     """Return the tools of a server. allow_record: with `record`; what is recorded over HTTP can be
     undone over HTTP. names_users: with arguments that name a user, whose answers show what that
-    user has.
+    user has, and with the number of users.
     """
     tools = list(READING)
     if allow_record:
@@ -318,4 +327,5 @@ def tools_for(
 
 def _without_users(tool: Tool) -> Tool:
     options = {name: option for name, option in tool.options.items() if name not in OF_USERS}
-    return replace(tool, options=options)
+    answer = partial(describe, counts_users=False) if tool.answer is describe else tool.answer
+    return replace(tool, options=options, answer=answer)

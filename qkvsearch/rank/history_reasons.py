@@ -220,6 +220,11 @@ class HistoryReasons:
 
     def quoting(self) -> HistoryReasons:
         """Return the same with titles and kinds in quotation marks."""
+        return self._quoting
+
+    @cached_property
+    def _quoting(self) -> HistoryReasons:
+        # Made once: it reads the titles and kinds of the history for all hits.
         return HistoryReasons(self.speaker, self.catalog, quoted)
 
     @cached_property

@@ -262,6 +262,11 @@ class NeighbourReasons:
 
     def quoting(self) -> NeighbourReasons:
         """Return the same with titles in quotation marks."""
+        return self._quoting
+
+    @cached_property
+    def _quoting(self) -> NeighbourReasons:
+        # Made once: it reads the users of all hits with the first one.
         other = copy(self)
         other.items = {key: (row, quoted(title)) for key, (row, title) in self.items.items()}
         return other

@@ -335,3 +335,6 @@ def test_tools_for_everyone_name_no_user(agent_of, camp):
     for tool, arguments in (("search", {"query": "tent"}), ("recommend", {}), ("why", {})):
         assert "'user'" in agent.error(tool, **arguments, user="ann@example.org")
     assert "user" in OF_WHY
+    told = agent.answer("describe")
+    assert told["items"] == 5
+    assert not {"users", "interactions"} & told.keys()

@@ -50,6 +50,7 @@ CALLS = {
     "search": ["search", "red apple", "--explain"],
     "recommend": ["recommend", "--user", "101", *"--explain --damping 1 --diversity .3".split()],
     "similar": ["similar", "red apple", "--explain"],
+    "mcp": ["mcp"],
     "items": ["items", "--where", "made > 2000", "--fields", "made"],
     "show": ["show", "red apple"],
     "users": ["users", "-k", "3"],
@@ -82,7 +83,7 @@ CALLS = {
 }
 SILENT_ON_STDOUT = {
     "build", "add", "sync", "remove", "record", "learn", "rollback", "compact", "repair", "forget",
-    "export embeddings", "rules add", "rules remove",
+    "export embeddings", "mcp", "rules add", "rules remove",
 }  # fmt: skip
 LISTING = sorted(
     name for name, leaf in LEAVES.items() if "format_name" in {param.name for param in leaf.params}
