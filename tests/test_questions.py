@@ -111,6 +111,8 @@ ONLY_OF = {
         "snippet": (True, ["--snippet"]),
         "prefix": (True, ["--prefix"]),
         "anyway": (True, ["--anyway"]),
+        "weak": (False, ["--no-weak"]),
+        "sort": ("-year", ["--sort", "-year"]),
     },
     "recommend": {
         "likes": ("Heat", ["--like", "Heat"]),

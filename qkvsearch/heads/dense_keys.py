@@ -64,10 +64,6 @@ class ItemKeys(ABC, Generic[S]):
     def scored(self, name: str, vector: np.ndarray, parts: PartsOf) -> S:
         """Return the scores of all items, or the query (d,) to be scored with other heads."""
 
-    @abstractmethod
-    def above(self, query: LabelledVectors, threshold: float) -> np.ndarray:
-        """Return the items whose exact score is above a threshold, bool (n_items,)."""
-
 
 class ExactKeys(ItemKeys[Scores]):
     """Keys that are all at hand, so that scores are exact, and their mean is known."""
@@ -88,9 +84,6 @@ class DenseKeys(ExactKeys):
 
     def scored(self, name: str, vector: np.ndarray, parts: PartsOf) -> Scores:
         return Scores(name, self.vectors @ vector, parts)
-
-    def above(self, query: LabelledVectors, threshold: float) -> np.ndarray:
-        return self.vectors @ query.total.astype(self.vectors.dtype) > threshold
 
 
 def product_parts(

@@ -20,7 +20,6 @@ from qkvsearch.scores.components import PartsOf
 from qkvsearch.scores.fusion import Scores
 from qkvsearch.store import BuildContents, Snapshot
 from qkvsearch.store.array_spec import ArraySpec
-from qkvsearch.text.labelled import LabelledVectors
 
 
 @dataclass(frozen=True)
@@ -44,9 +43,6 @@ class UnitKeys(ExactKeys):
 
     def scored(self, name: str, vector: np.ndarray, parts: PartsOf) -> Scores:
         return Scores(name, self.products(vector), parts)
-
-    def above(self, query: LabelledVectors, threshold: float) -> np.ndarray:
-        return self.products(query.total.astype(np.float32)) > threshold
 
     def products(self, vector: np.ndarray) -> np.ndarray:
         """Return vector · key of all units, float32 (n_units,). vector: (d,)."""

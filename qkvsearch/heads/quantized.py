@@ -14,7 +14,7 @@ from qkvsearch.scores.approximate import ApproximateQuery, Filter
 from qkvsearch.scores.components import PartsOf
 from qkvsearch.scores.fusion import Scores
 from qkvsearch.scores.topk import MAX_KEYS, top_k
-from qkvsearch.text.labelled import LEVELS, LabelledVectors
+from qkvsearch.text.labelled import LEVELS
 
 # What float32 may add to the rounding error, as a share of a step of int8: sums of some hundred
 # components.
@@ -60,15 +60,6 @@ class QuantizedKeys(ItemKeys["QuantizedQuery"]):
 
     def scored(self, name: str, vector: np.ndarray, parts: PartsOf) -> QuantizedQuery:
         return QuantizedQuery(name, self, vector, parts)
-
-    def above(self, query: LabelledVectors, threshold: float) -> np.ndarray:
-        vector = query.total.astype(np.float32)
-        products = self.products(vector)
-        is_above = products > threshold
-        distance = np.abs(products - np.float32(threshold))
-        near = np.flatnonzero(distance <= self.max_error(vector))
-        is_above[near] = self.exact(vector, near) > threshold
-        return is_above
 
     def products(self, vector: np.ndarray) -> np.ndarray:
         """Return code · scale · query for each key, float32 (N,), with a thread for each core."""
@@ -123,10 +114,19 @@ class QuantizedQuery(ApproximateQuery):
         return np.flatnonzero(is_near)
 
     def scores(self, candidates: np.ndarray) -> Scores:
-        new = candidates[~self._is_exact[candidates]]
+        self._score(candidates)
+        return Scores(self.name, self._scores.copy(), self.parts, exact_above=self.above)
+
+    def above(self, threshold: float) -> np.ndarray:
+        distance = np.abs(self._scores - np.float32(threshold))
+        self._score(np.flatnonzero(distance <= self.keys.max_error(self.vector)))
+        return self._scores > threshold
+
+    def _score(self, rows: np.ndarray) -> None:
+        """Replace the estimates of these items by exact scores."""
+        new = rows[~self._is_exact[rows]]
         self._scores[new] = self.keys.exact(self.vector, new)
         self._is_exact[new] = True
-        return Scores(self.name, self._scores.copy(), self.parts)
 
 
 @compiled_for_any

@@ -20,7 +20,6 @@ from qkvsearch.heads.dense_keys import ItemKeys
 from qkvsearch.scores.approximate import ApproximateQuery, Filter
 from qkvsearch.scores.components import PartsOf
 from qkvsearch.scores.fusion import Scores
-from qkvsearch.text.labelled import LabelledVectors
 
 # The items of the sample.
 DRAWN = 8192
@@ -47,12 +46,6 @@ class RemoteKeys(ItemKeys["RemoteQuery"]):
 
     def scored(self, name: str, vector: np.ndarray, parts: PartsOf) -> RemoteQuery:
         return RemoteQuery(name, self, vector, parts)
-
-    def above(self, query: LabelledVectors, threshold: float) -> np.ndarray:
-        is_above = np.zeros(len(self.vectors), dtype=bool)
-        vector = query.total.astype(np.float32)
-        is_above[self.vectors.store.above(self.vectors.head, vector, threshold)] = True
-        return is_above
 
 
 class RemoteQuery(ApproximateQuery):
@@ -87,7 +80,13 @@ class RemoteQuery(ApproximateQuery):
         # Of the sample, candidates are no example of items that are none.
         sample = scores[np.setdiff1d(self.keys.drawn, candidates)]
         scores[is_other] = self._estimated(sample, int(np.count_nonzero(is_other)))
-        return Scores(self.name, scores, self.parts)
+        return Scores(self.name, scores, self.parts, exact_above=self.above)
+
+    def above(self, threshold: float) -> np.ndarray:
+        vectors = self.keys.vectors
+        is_above = np.zeros(len(vectors), dtype=bool)
+        is_above[vectors.store.above(vectors.head, self.vector, threshold)] = True
+        return is_above
 
     def _estimated(self, sample: np.ndarray, n: int) -> np.ndarray:
         """Return the scores of the sample for n other items, shifted and scaled.

@@ -1,4 +1,4 @@
-"""Whether a catalog answers a query at all, and which of its items match it."""
+"""Whether a catalog answers a query at all, and which of its items are near it."""
 
 from __future__ import annotations
 
@@ -155,7 +155,8 @@ def are_near(
     bool (n,).
 
     heads: by name, in their own units. An encoder that was learned from the catalog tells too
-    little of a single item.
+    little of a single item. positions: the items, whose scores are exact unless these are all
+    items.
     """
     head, known = judging_head(models), models.answerability
     if head in LEARNED or head not in heads:
@@ -163,7 +164,13 @@ def are_near(
     level = known.match_level(head, words.letters)
     if head in known.relative:
         level = known.noise_level(head, words.letters, NEAR)
-    return np.asarray(_value(known, head, heads[head], positions) > level)
+    scores = heads[head]
+    if scores.exact_above is not None and len(positions) == models.n_items:
+        if head in known.relative:
+            mean, deviation = scores.moments
+            level = mean + level * max(deviation, MIN_SPREAD)
+        return scores.exact_above(level)
+    return np.asarray(_value(known, head, scores, positions) > level)
 
 
 def judging_head(models: StoredModels) -> str:

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from qkvsearch.where import Where
 
 # Why a query has no hits:
-#   empty_catalog  the catalog has no items
 #   no_texts       the items have no texts to search
 #   no_words       the query has no word, only signs
 #   too_common     all words of the query are too common to be searched for alone
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
 #   filtered_out   there are hits without the conditions
 #   not_answered   no item answers the words, or only weakly; `anyway` lists what comes nearest
 Reason = Literal[
-    "empty_catalog",
     "no_texts",
     "no_words",
     "too_common",
@@ -37,6 +35,9 @@ Reason = Literal[
     "filtered_out",
     "not_answered",
 ]
+
+# Puts rows of items in an order; equal ones stay as they are.
+Order = Callable[[np.ndarray], np.ndarray]
 
 
 class NoHits(NamedTuple):
@@ -125,38 +126,34 @@ class Found:
     def lists_weak(self) -> bool:
         """Whether weak hits are listed as well."""
         question = self.question
-        is_by_score = question.weak is None and question.sort is None
-        return is_by_score or bool(question.weak) or question.anyway
+        return question.is_by_score or bool(question.weak) or question.anyway
 
     @property
     def n_listed(self) -> int:
         """How many hits there are to list, on all pages."""
         return self.total + (self.total_weak if self.lists_weak else 0)
 
-    def page(self, sorted_rows: Callable[[np.ndarray], np.ndarray] | None) -> np.ndarray | None:
+    def page(
+        self, order: Order | None, scores: Scores | None = None, of_weak: Scores | None = None
+    ) -> np.ndarray | None:
         """Return the rows of the hits to list, int64 (n_hits,); None for the best by score.
 
-        Weak hits, where they are asked for, are below all others. sorted_rows: puts rows in the
-        order of a column, equal ones as they come.
+        Weak hits, where they are asked for, are below all others. order: puts rows in the order of
+        a column, equal ones as they come. scores: by which hits are ranked, and of_weak by which
+        weak ones are; by default those that were found.
         """
-        question, scores = self.question, self.scores
-        if scores is None or (question.weak is None and sorted_rows is None):
+        question = self.question
+        if self.scores is None or question.is_by_score:
             return None
         end = question.n_ranked
-        # A column decides which are the first, so all are put in order.
-        n = len(self.mask) if sorted_rows is not None else end
-        rows = best_of_groups(scores.scores, n, self.matching, self.groups)
-        if sorted_rows is not None:
-            rows = sorted_rows(rows)
+        rows = _in_order((scores or self.scores).scores, end, self.matching, self.groups, order)
         if self.lists_weak and len(rows) < end:
-            left = self.weak
+            weak = self.weak
             if self.groups is not None:
-                left = left & ~np.isin(self.groups, self.groups[self.matching])
-            n_weak = n if sorted_rows is not None else end - len(rows)
-            weak_rows = best_of_groups(scores.scores, n_weak, left, self.groups)
-            if sorted_rows is not None:
-                weak_rows = sorted_rows(weak_rows)
-            rows = np.concatenate([rows, weak_rows])
+                weak = weak & ~np.isin(self.groups, self.groups[self.matching])
+            n_left = end - len(rows)
+            below = _in_order((of_weak or self.scores).scores, n_left, weak, self.groups, order)
+            rows = np.concatenate([rows, below])
         return rows[question.offset : end]
 
     # --- why there are none ---
@@ -172,8 +169,6 @@ class Found:
         """Return what keeps the query from being answered, whatever the conditions are."""
         models, query = self.texts.models, self.query
         words = list(dict.fromkeys(token.text for token in query.lookup.tokens))
-        if not models.n_items:
-            return NoHits("empty_catalog")
         if query.has_text and not models.snapshot.facts["text_columns"]:
             return NoHits("no_texts")
         if query.is_too_common and not self.question.anyway:
@@ -200,3 +195,13 @@ class Found:
                     total=total,
                 )
         return None
+
+
+def _in_order(
+    scores: np.ndarray, n: int, items: np.ndarray, groups: np.ndarray | None, order: Order | None
+) -> np.ndarray:
+    """Return the first n of some items, bool (n_items,), by their scores, or in another order."""
+    if order is None:
+        return best_of_groups(scores, n, items, groups)
+    # All of them are put in order: any may be among the first.
+    return order(best_of_groups(scores, len(items), items, groups))[:n]

@@ -130,9 +130,14 @@ class SearchQuestion(Question):
     weak: bool | None = option("flag", "List weak matches below all others, or leave them out.")
     sort: str | None = option(
         "text",
-        "List all hits by a column, as -COLUMN the greatest first; users: the most popular first. "
-        "Weak matches only with `weak`, below the others.",
+        "Sort all hits by a column, ascending, or descending as -COLUMN; users: most users first. "
+        "Weak matches are left out unless they are asked for.",
     )
+
+    @property
+    def is_by_score(self) -> bool:
+        """Whether all hits are listed by their scores alone, weak ones among the others."""
+        return self.weak is None and self.sort is None
 
 
 @dataclass(frozen=True, kw_only=True)

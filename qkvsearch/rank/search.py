@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
@@ -10,9 +9,10 @@ import numpy as np
 
 from qkvsearch._utils.query_lock import query_lock
 from qkvsearch._utils.threads import one_blas_thread
+from qkvsearch.heads.late_interaction import DEPTH
 from qkvsearch.rank.answerable import none_found, weak_alone
 from qkvsearch.rank.candidates import candidates, groups_of, with_where_note
-from qkvsearch.rank.found import Found
+from qkvsearch.rank.found import Found, Order
 from qkvsearch.rank.hit_passages import with_passages
 from qkvsearch.rank.listing import own_columns, with_fields
 from qkvsearch.rank.loaded_build import LoadedBuild
@@ -23,6 +23,7 @@ from qkvsearch.rank.reasons import WordReasons
 from qkvsearch.rank.smallest_words import SmallestWords
 from qkvsearch.scores.approximate import Filter
 from qkvsearch.scores.fusion import Scores
+from qkvsearch.scores.topk import top_k
 
 
 @query_lock()
@@ -40,8 +41,13 @@ def search(build: LoadedBuild, question: SearchQuestion) -> Ranking:
     query = texts.reader.read(question.query, question.prefix)
     where_mask = candidates(catalog, build.n_items, question.where)
     mask = query.mask(where_mask, question.anyway)
-    fused = _scores(build, question, query, Filter(mask, question.n_ranked, groups), user_notes)
+    # Where weak hits are apart, what is weak must not depend on which page is asked for.
+    n_exact = question.n_ranked if question.is_by_score else 0
+    fused = _scores(build, question, query, Filter(mask, n_exact, groups), user_notes)
     found = _found(build, question, query, fused, mask, groups)
+    positions = found.page(order)
+    if positions is not None and fused is not None and not _are_exact(positions, found, fused):
+        positions, fused = _exact_page(build, found, order, user_notes)
     ranking = rank(
         fused,
         catalog.names,
@@ -50,12 +56,12 @@ def search(build: LoadedBuild, question: SearchQuestion) -> Ranking:
         temperature=question.temperature,
         mask=mask,
         groups=groups,
-        positions=found.page(order),
+        positions=positions,
     )
     ranking = with_where_note(ranking, question.where, where_mask)
     ranking = _with_listing_notes(ranking, build, question, found)
     ranking = with_fields(ranking, catalog, columns)
-    ranking = texts.with_match(ranking, query)
+    ranking = texts.with_match(ranking, query, None if question.is_by_score else found.weak)
     ranking = _with_notes(ranking, build, question, query, user_notes, fused)
     ranking = replace(
         ranking,
@@ -95,7 +101,47 @@ def _with_listing_notes(
     return ranking.noted(notes)
 
 
-def _order(build: LoadedBuild, sort: str | None) -> Callable[[np.ndarray], np.ndarray] | None:
+def _are_exact(positions: np.ndarray, found: Found, fused: Scores) -> bool:
+    """Return whether the scores of these hits are exact: all scores are, or those of the best."""
+    if not fused.has_estimates:
+        return True
+    best = top_k(fused.scores, DEPTH, found.candidates)
+    return bool(np.isin(positions, best).all())
+
+
+def _exact_page(
+    build: LoadedBuild,
+    found: Found,
+    order: Order | None,
+    user_notes: list[str],
+) -> tuple[np.ndarray, Scores]:
+    """Return the rows of the hits to list, and scores that are exact for these, where the scores of
+    most items are estimates.
+    """
+    question, query = found.question, found.query
+
+    def scores(items: np.ndarray, k: int) -> Scores:
+        allowed = Filter(items, k, found.groups)
+        fused = _scores(build, question, query, allowed, user_notes, found.mask)
+        assert fused is not None
+        return fused
+
+    end = question.n_ranked
+    best = of_weak = None
+    if order is None:
+        best = scores(found.matching, end)
+        if found.lists_weak and found.total < end:
+            of_weak = scores(found.weak, end)
+    rows = found.page(order, best, of_weak)
+    assert rows is not None
+    if best is not None and of_weak is None:
+        return rows, best
+    is_listed = np.zeros(len(found.mask), dtype=bool)
+    is_listed[rows] = True
+    return rows, scores(is_listed, len(rows))
+
+
+def _order(build: LoadedBuild, sort: str | None) -> Order | None:
     """Return what puts rows in the order of a column; None without one. Raises `QkvError` for an
     unknown column.
     """
@@ -171,10 +217,12 @@ def _scores(
     query: Query,
     allowed: Filter,
     user_notes: list[str],
+    mask: np.ndarray | None = None,
 ) -> Scores | None:
     """Return the scores of all items; None where no head knows a word of the query.
 
-    user_notes: that the user is unknown, which is a user without preferences. Raises
+    mask: all items that may be ranked, where `allowed` has only some of them. user_notes: that the
+    user is unknown, which is a user without preferences. Raises
     `UnknownIdError` for an unknown user with `strict_user`.
     """
 
@@ -190,6 +238,7 @@ def _scores(
         allowed,
         question.anyway,
         question.prefix,
+        mask,
     )
     has_text = query.has_text
     if fused is not None and has_text and not question.anyway:

@@ -28,7 +28,7 @@ from qkvsearch.heads.taste_head import TASTE
 from qkvsearch.heads.token_head import TOKENS
 from qkvsearch.rank.answerable import NEAREST, NOTHING, answerable
 from qkvsearch.rank.expansion import Lexicon
-from qkvsearch.rank.grades import STRONG, WEAK, grades, weak_items
+from qkvsearch.rank.grades import GOOD, STRONG, WEAK, grades, weak_items
 from qkvsearch.rank.listing import column_key
 from qkvsearch.rank.query import Query, QueryReader
 from qkvsearch.rank.query_notes import query_notes
@@ -129,6 +129,7 @@ class TextSearch:
         allowed: Filter = ALL_ITEMS,
         anyway: bool = False,
         is_typing: bool = False,
+        mask: np.ndarray | None = None,
     ) -> Scores | None:
         """Return the requested heads as one; None where no head knows a word of the query.
 
@@ -137,6 +138,7 @@ class TextSearch:
         preferences: makes the scores of a user's taste, or None. It is called only where a head
             knows the query.
         allowed: the items that may be hits, and how many hits there shall be.
+        mask: all items that may be ranked, bool (n_items,), where `allowed` has only some of them.
         anyway: also rank items where the catalog does not answer the query, which otherwise covers
             no item. Also rank items without the code where the query is a code.
         is_typing: whether items that begin as typed come first.
@@ -146,7 +148,7 @@ class TextSearch:
         requested = self.requested(heads, preferences is not None)
         query = self.reader.read(query) if isinstance(query, str) else query
         units = self.models.units
-        asked = self._asked(query, allowed.mask, units)
+        asked = self._asked(query, allowed.mask if mask is None else mask, units)
         if query.lookup.codes.is_exact and LEXICAL in requested and not anyway:
             return self._code(query)
 
@@ -182,7 +184,14 @@ class TextSearch:
         notes = [] if is_answered else [NEAREST]
         if self.models.main_head in first_pass.scores:
             notes += self._unread_notes(asked.vectors)
-        return replace(fused, notes=notes, raw=self._graded(of_text), best=best)
+        has_estimates = any(scores.exact_above is not None for scores in by_head.values())
+        return replace(
+            fused,
+            notes=notes,
+            raw=self._graded(of_text),
+            best=best,
+            has_estimates=has_estimates,
+        )
 
     def head(self, name: str, text: str) -> Scores | None:
         """Return a head's scores; None if it knows no word. Raises `QkvError` if it is unknown."""
@@ -349,11 +358,14 @@ class TextSearch:
 
     # --- what is added to the hits ---
 
-    def with_match(self, ranking: Ranking, query: Query) -> Ranking:
+    def with_match(self, ranking: Ranking, query: Query, weak: np.ndarray | None = None) -> Ranking:
         """Return each hit with its `match`: strong, good or weak; None for conditions alone.
 
         All hits are weak where the catalog does not answer the query, and strong where it is a code
         that they have.
+
+        weak: the items that were told to be weak already, bool (n_items,). Where most scores are
+        estimates, another grade would be possible.
         """
         graded: Sequence[str | None] = [None] * len(ranking)
         if ranking.head is not None and NEAREST in ranking.head.notes:
@@ -366,6 +378,12 @@ class TextSearch:
             )
         elif ranking.head is not None and query.lookup.codes.is_exact:
             graded = [STRONG] * len(ranking)
+        if weak is not None:
+            is_weak = weak[ranking.positions].tolist()
+            graded = [
+                WEAK if told else (GOOD if grade == WEAK else grade)
+                for told, grade in zip(is_weak, graded, strict=True)
+            ]
         return ranking.annotated(match=graded)
 
     def weak(self, query: Query, scores: Scores) -> np.ndarray:

@@ -65,7 +65,11 @@ class ApproximateQuery(ABC):
 
     @abstractmethod
     def scores(self, candidates: np.ndarray) -> Scores:
-        """Return scores of all items, exact for the candidates, int64 (n,)."""
+        """Return scores of all items, exact for the candidates, int64 (n,), with `exact_above`."""
+
+    @abstractmethod
+    def above(self, threshold: float) -> np.ndarray:
+        """Return which items have an exact score above a threshold, bool (n_items,)."""
 
 
 def fuse_candidates(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -47,6 +47,11 @@ class Scores:
     raw: Mapping[str, Scores] = field(default_factory=dict)
     # Where passages are scored: the one that each item has its scores of.
     best: BestPassages | None = None
+    # Where the scores of most items are estimates: returns which have an exact one above a number,
+    # bool (n_items,).
+    exact_above: Callable[[float], np.ndarray] | None = None
+    # Whether this is a sum of heads with such estimates.
+    has_estimates: bool = False
 
     @cached_property
     def moments(self) -> tuple[float, float]:

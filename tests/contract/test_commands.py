@@ -96,6 +96,7 @@ NEAR = [
     (["show", "claw hamer"], "did you mean claw hammer"),
     (["history", "1011"], "no user '1011'\n"),
     (["search", "apple", "--fields", "mde"], "did you mean made"),
+    (["search", "apple", "--sort", "mde"], "did you mean made"),
     (["search", "apple", "--heads", "lexcial"], "did you mean lexical"),
     (["search", "apple", "--where", "mde > 3"], "did you mean made"),
     (["evaluate", "search", "--queries", "q.tsv", "--qrels", "wrong.txt"], "did you mean q1"),

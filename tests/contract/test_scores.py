@@ -210,15 +210,56 @@ def test_every_answer_keeps_the_contract(engines, assert_adds_up, path, name, wh
     distinct=st.sampled_from([None, "family"]),
 )
 def test_facets_count_all_items_that_match(engines, path, query, where, k, distinct):
-    """With an encoder of the catalog's own, these are the items with a word of the query."""
     engine = engines(path)
     passing = engine.search(query, k=999, where=where)
-    scores = engine.head("lexical", query).scores
-    rows = [ROWS[hit.id] for i, hit in enumerate(passing) if scores[passing.positions[i]] > 0]
+    rows = [ROWS[hit.id] for hit in passing if hit.match != "weak"]
     facets = engine.search(query, k=k, where=where, facets=FACETS, distinct=distinct).facets
     assert facets["price"] == Counter(str(row["price"]) for row in rows)
     assert facets["family"] == Counter(row["family"].strip() for row in rows if row["family"])
     assert facets["tags"] == Counter(tag for row in rows for tag in row["tags"].split(","))
+
+
+@pytest.mark.parametrize("path", PATHS)
+@settings(max_examples=6)
+@given(
+    query=st.sampled_from([*QUERIES, "rain xylophone", "warm blue rope lantern", ""]),
+    where=st.sampled_from([*CONDITIONS]),
+    k=st.sampled_from([17, 40]),
+    sort=st.sampled_from([None, "price", "-price"]),
+    distinct=st.sampled_from([None, "family"]),
+)
+def test_pages_end_where_the_total_says_and_what_a_facet_counts_is_there(
+    engines, assert_adds_up, path, query, where, k, sort, distinct
+):
+    engine = engines(path)
+
+    def pages(weak):
+        asked = {"where": where, "sort": sort, "distinct": distinct, "weak": weak, "k": k}
+        found = [engine.search(query, **asked)]
+        while found[-1]:
+            found.append(engine.search(query, **asked, offset=k * len(found)))
+        assert len({(ranking.total, ranking.total_weak) for ranking in found}) == 1
+        for ranking in found:
+            for index, hit in enumerate(ranking.hits[:2]):
+                assert_adds_up([part.value for part in ranking.explain(index)], hit.score)
+        return found[0], [hit for ranking in found for hit in ranking]
+
+    first, hits = pages(False)
+    assert len({hit.id for hit in hits}) == len(hits) == first.total
+    assert "weak" not in {hit.match for hit in hits}
+    again, with_weak = pages(True)
+    assert len(with_weak) == again.total + again.total_weak
+    assert [hit.id for hit in with_weak[: len(hits)]] == [hit.id for hit in hits]
+    assert {hit.match for hit in with_weak[len(hits) :]} <= {"weak"}
+    if sort:
+        prices = [ROWS[hit.id]["price"] for hit in hits]
+        assert prices == sorted(prices, reverse=sort == "-price")
+    if distinct is None:
+        counted = engine.search(query, where=where, facets="price").facets["price"]
+        assert sum(counted.values()) == first.total
+        for price, n in counted.items():
+            both = f"price = {price}" if where is None else f"({where}) AND price = {price}"
+            assert engine.search(query, where=both).total == n
 
 
 @pytest.mark.parametrize("path", PATHS)

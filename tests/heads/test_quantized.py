@@ -70,9 +70,8 @@ def test_no_product_is_farther_from_the_exact_one_than_is_said(seed):
 def test_the_largest_score_and_the_items_above_a_threshold_are_exact():
     exact, approximate = heads(3)
     assert score_candidates(approximate).scores.max() == pytest.approx(exact.scores.max(), rel=1e-6)
-    query = LabelledVectors(["q"], approximate.vector[None])
     for threshold in np.quantile(exact.scores, [0.2, 0.9, 0.999]):
-        above = approximate.keys.above(query, threshold)
+        above = approximate.above(threshold)
         np.testing.assert_array_equal(above, exact.scores > threshold)
 
 

@@ -125,7 +125,7 @@ def test_each_key_is_read_once(store):
 def test_the_items_above_a_threshold_are_exact(store):
     query = queries()["first"]
     scores = store.keys["first"] @ query.total
-    above = remote(store, "first").above(query, float(scores.mean()))
+    above = remote(store, "first").head("first", query).above(float(scores.mean()))
     np.testing.assert_array_equal(above, scores > scores.mean())
 
 

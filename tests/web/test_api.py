@@ -16,7 +16,7 @@ def test_a_search_is_the_envelope_of_the_command_line(client, videos):
              "passages": 2, "distinct": "channel"}  # fmt: skip
     found = client.get("/api/v1/search", params=asked).json()
     options = {name: value for name, value in asked.items() if name != "q"}
-    ranking = videos.search(asked["q"], **options)
+    ranking = videos.search(asked["q"], weak=False, **options)
     assert found == ranking.envelope(ranking.explained_records())
 
 

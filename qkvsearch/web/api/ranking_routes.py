@@ -107,7 +107,7 @@ class NoHits(BaseModel, extra="forbid"):
         "or the query's `operators`. not_answered: no item answers the words, or only weakly; "
         "`anyway` lists what comes nearest. too_common: all `words` are too common to be searched "
         "for alone. no_words: the query has only signs. no_texts: the items have no texts to "
-        "search. empty_catalog: there are no items."
+        "search."
     )
     words: list[str] = Field([], description="The words of the query that it is about.")
     where: str | None = Field(None, description="The condition that leaves nothing.")

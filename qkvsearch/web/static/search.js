@@ -25,6 +25,7 @@ function read() {
     q: said.get("q") ?? "",
     prefix: said.get("prefix") === "true",
     anyway: said.get("anyway") === "true",
+    weak: said.get("weak") === "true",
     filter: list("filter"),
     where: said.get("where") ?? "",
     heads: said.get("heads") ?? "",
@@ -45,7 +46,7 @@ function address(values = asked) {
 const counts = () => has.columns.map((column) => column.name).join(",");
 const fields = () => [...has.columns, ...has.addresses].map((column) => column.name).join(",");
 const common = (values) => ({ filter: values.filter, where: values.where });
-const words = ({ q, prefix, anyway, heads, user, distinct }) => ({ q, prefix, anyway, heads, user, distinct });
+const words = ({ q, prefix, anyway, weak, heads, user, distinct }) => ({ q, prefix, anyway, weak, heads, user, distinct });
 
 /** The orders to choose from, each with its name: of what is there, or of what was found. */
 function orders({ q }) {
@@ -66,23 +67,6 @@ function order(values) {
   return names.includes(values.sort) ? values.sort : names[0];
 }
 
-/** What a cell is sorted by: of dates before our era the later ones have the smaller numbers. */
-function placeOf(cell) {
-  const early = /^(?:\.\.|-(\d{4,6}))/.exec(cell);
-  if (typeof cell !== "string" || !early) return cell;
-  return early[1] ? `-${1e6 - Number(early[1])}` : "";
-}
-
-/** The hits by a column, empty cells last; without weak ones, unless all are. */
-function sorted(hits, sort) {
-  const column = { name: sort.replace(/^-/, "") };
-  const strong = hits.filter((hit) => hit.match !== "weak");
-  const sign = sort.startsWith("-") ? -1 : 1;
-  const before = (a, b) => (a === null) - (b === null) || (a < b ? -sign : a > b ? sign : 0);
-  const place = (hit) => placeOf(cellOf(hit, column));
-  return (strong.length ? strong : hits).toSorted((a, b) => before(place(a), place(b)));
-}
-
 /** The answer, with the reasons of what the address says is open. */
 async function answer(values) {
   const found = await listed(values);
@@ -99,10 +83,8 @@ async function listed(values) {
     return { ...found, facets: {} };
   }
   if (values.q.trim()) {
-    const sort = order(values);
-    const asks = sort ? { ...page, k: facts.most } : page;
-    const found = await ask("search", { ...words(values), ...asks, facets: counts(), snippet: true, matches: true });
-    return sort ? { ...found, hits: sorted(found.hits, sort), total: 0 } : found;
+    const asks = { ...words(values), ...page, sort: order(values) };
+    return ask("search", { ...asks, facets: counts(), snippet: true, matches: true });
   }
   const sort = order(values) === "id" ? "" : order(values);
   // One after the other: of a page no more than one question is under way.
@@ -141,6 +123,8 @@ function setBusy(is) {
 function more() {
   if (byId("more").getAttribute("aria-disabled") === "true") return;
   const offset = hits().length;
+  // Weak matches are below all others: what is there stays.
+  if (asked.q.trim() && offset >= byId("more").dataset.total) asked.weak = true;
   asked.k = Math.min(offset + PAGE, facts.most);
   remember(address());
   setBusy(true);
@@ -167,14 +151,44 @@ function show(found, values, newest) {
   if (found.facets) showFacets(has.columns, found.facets, asked.filter, (filter) => go({ filter }));
   if (!newest) return;
   setBusy(false);
-  // What no address can say is not listed.
-  const most = Math.min(found.total ?? Infinity, facts.most);
-  byId("more").hidden = !(found.hits.length === values.k && hits().length < most);
+  showMore(found, values);
   tell(counted(found, values), notes(found));
-  if (!hits().length && values.q.trim() && !values.similar && !values.anyway) {
-    const nearest = () => go({ anyway: true });
-    byId("notes").append(el("button", { type: "button", onclick: nearest }, say("nearest")));
-  }
+  const help = helpWithout(found, values);
+  if (help) byId("notes").append(help);
+}
+
+/** How many results there are on all pages, as far as they are listed. */
+function total(found, values) {
+  if (found.total_weak === undefined) return found.total ?? Infinity;
+  return found.total + (values.weak || values.anyway ? found.total_weak : 0);
+}
+
+/** The button for what comes next: more results, or behind the last one those that match only weakly. */
+function showMore(found, values) {
+  const more = byId("more");
+  const n = hits().length;
+  // What no address can say is not listed.
+  const isMore = found.hits.length === values.k && n < Math.min(total(found, values), facts.most);
+  const weak = found.total_weak && !values.weak && !values.anyway && n && n < facts.most ? found.total_weak : 0;
+  more.hidden = !isMore && !weak;
+  more.dataset.total = total(found, values);
+  more.textContent = isMore || !weak ? say("more") : say("weaker", { n: count(weak) });
+}
+
+/** A button that leads to results where there are none; null where none does. */
+function helpWithout({ no_hits: none, total_weak: weak }, values) {
+  if (!none) return null;
+  const button = (label, changes) => el("button", { type: "button", onclick: () => go(changes) }, say(label));
+  if (none.where || none.filter) return button("clear", { filter: [], where: "" });
+  if (none.reason !== "not_answered" || values.anyway) return null;
+  return button("nearest", weak ? { weak: true } : { anyway: true });
+}
+
+/** Why there are no results, and what helps. */
+function whyNone(none) {
+  const name = none.operators ? `none_operators` : `none_${none.reason}`;
+  const listed = (words) => text((words ?? []).map((word) => `“${word}”`).join(say("comma")));
+  return say(name, { words: listed(none.operators ?? none.words), total: count(none.total ?? 0) });
 }
 
 /** Tell a server that logs searches which hit was clicked on. */
@@ -200,8 +214,10 @@ function counted(found, values) {
     return say(filtered ? "thereFiltered" : "there", { n, total: count(found.total) });
   }
   if (!hits().length) return say("none");
-  if (order(values)) return say("sorted", { n });
-  return say(byId("more").hidden ? "results" : "resultsOfMore", { n });
+  const listed = hits().length < total(found, values) ? "resultsOfMore" : "results";
+  if (total(found, values) === found.total) return say(listed, { n, total: count(found.total) });
+  const all = { n, total: count(found.total), weak: count(found.total_weak) };
+  return say(found.total ? `${listed}WithWeak` : `${listed}Weak`, all);
 }
 
 /** What of the query was read otherwise, and what else the server has to say. */
@@ -214,9 +230,12 @@ function notes(found) {
   const others = found.notes.filter(
     (note) => !corrections.some((one) => note.includes(`“${one.typed}”`) && note.includes(`“${one.read}”`)),
   );
-  // The server says so of conditions; here these are mostly filters.
-  const told = others.map((note) => (note.includes("`where` leaves no item") ? say("noneHere") : text(note)));
-  return [...made, ...told].map((note) => el("p", { class: "note" }, note));
+  // Why there is nothing is told in the language of the page, and not twice.
+  const reason = found.no_hits?.reason;
+  const isTold = (note) => note.startsWith("No hits:") || ["too_common", "no_texts"].includes(reason);
+  const told = reason ? others.filter((note) => !isTold(note)) : others;
+  const why = found.no_hits ? [whyNone(found.no_hits)] : [];
+  return [...made, ...why, ...told.map((note) => text(note))].map((note) => el("p", { class: "note" }, note));
 }
 
 /** The line above the results, told to who hears it with the notes. */
@@ -231,7 +250,7 @@ async function explain(hit, values) {
   const given = { ...common(values), rank: hit.rank };
   const found = values.similar
     ? await ask("explain/similar", { items: values.similar, ...given })
-    : await ask("explain/search", { ...words(values), ...given });
+    : await ask("explain/search", { ...words(values), ...given, sort: order(values) });
   if (found.hit.id === hit.id) return found.hit;
   announce(say("changed"));
   again();
@@ -303,12 +322,12 @@ function controls() {
 function typed() {
   const q = box.value;
   if (q === asked.q && asked.prefix) return;
-  go({ q, prefix: true, anyway: false, similar: "" }, false);
+  go({ q, prefix: true, anyway: false, weak: false, similar: "" }, false);
 }
 
 function submitted(event) {
   event.preventDefault();
-  go({ q: box.value, prefix: false, anyway: false, similar: "", where: byId("where").value.trim(), user: byId("user").value.trim() });
+  go({ q: box.value, prefix: false, anyway: false, weak: false, similar: "", where: byId("where").value.trim(), user: byId("user").value.trim() });
 }
 
 function personal(user) {

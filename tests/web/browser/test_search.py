@@ -144,7 +144,8 @@ def test_where_nothing_is_found_the_nearest_are_a_press_away(visit, site):
             route.continue_()
             return
         answer = route.fetch()
-        route.fulfill(response=answer, json=answer.json() | {"hits": []})
+        nothing = {"hits": [], "total": 0, "total_weak": 0, "no_hits": {"reason": "not_answered"}}
+        route.fulfill(response=answer, json=answer.json() | nothing)
 
     with visit(site, None) as page:
         page.route("**/api/v1/search?*", silent)
@@ -161,6 +162,45 @@ def test_where_nothing_is_found_the_nearest_are_a_press_away(visit, site):
         page.fill("#q", "guitar")
         press.wait_for()
         assert "anyway" not in page.url
+
+
+def test_weak_matches_are_below_all_others_behind_the_last_one(visit, site):
+    asked = json.loads(site.get("/api/v1/search?q=guitar&k=1")[2])
+    total, n_weak = asked["total"], asked["total_weak"]
+    assert 0 < total < 20 < n_weak
+    with visit(site, "/?q=guitar") as page:
+        loaded(page)
+        assert page.inner_text("#status") == f"{total} results"
+        assert page.locator("#hits > li").count() == total
+        page.get_by_role("button", name=f"Show {n_weak} weaker matches").click()
+        page.wait_for_function(f"() => document.querySelectorAll('#hits > li').length > {total}")
+        assert address(page)["weak"] == ["true"]
+        grades = page.locator("#hits .match").all_inner_texts()
+        assert set(grades[total:]) == {"weak match"}
+        assert "weak match" not in grades[:total]
+        below = page.locator("#hits > li:has(.below)")
+        assert below.count() == 1
+        below.locator(".title").click()
+        page.wait_for_selector(".explanation h3")
+        assert page.inner_text("#more") == "More"
+        page.fill("#q", "bread")
+        page.wait_for_function("() => !location.search.includes('weak')")
+
+
+def test_a_page_says_why_there_is_nothing_in_its_language(visit, site):
+    where = "category%20%3D%20'nothing'"
+    for language, filtered, clear, unknown in (
+        ("en", "Without these filters", "Clear all filters", "None of these words"),
+        ("zh", "去掉这些筛选", "清除所有筛选", "目录里没有这些词"),
+    ):
+        with visit(site, f"/?q=guitar&where={where}&lang={language}") as page:
+            loaded(page)
+            assert filtered in page.inner_text("#notes")
+            page.get_by_role("button", name=clear).click()
+            page.wait_for_function(f"() => {FIRST}")
+            page.fill("#q", "xqzvw")
+            page.wait_for_selector("#notes >> text=xqzvw")
+            assert unknown in page.inner_text("#notes")
 
 
 def test_more_is_listed_once_however_often_it_is_asked_for(visit, site, until, rested):
@@ -520,7 +560,7 @@ def test_results_are_sorted_by_a_column_and_one_is_shown_of_each_value(in_shop):
     page, _ = in_shop
     page.select_option("#sort", "-price")
     page.wait_for_function(f"() => {FIRST}.includes('number 39')")
-    assert page.inner_text("#status").endswith("best results, sorted")
+    assert re.match(r"\d+ results; the first 20 are shown", page.inner_text("#status"))
     assert address(page)["sort"] == ["-price"]
     page.locator("#hits .title").first.click()
     page.wait_for_selector(".explanation h3")

@@ -30,6 +30,9 @@ export function showHits(rows, options) {
     else if (known) unfold(item, explanation(known, options.gone(known)));
     return item;
   });
+  // Weak matches, where they were asked for, are below all others.
+  const firstWeak = given.findIndex((hit) => hit.match === "weak");
+  if (firstWeak > 0) items[firstWeak].prepend(el("p", { class: "quiet below" }, say("weakBelow")));
   // Another list, not other entries: what is new cannot be seen to jump.
   list.replaceWith(el("ol", { id: "hits", class: "hits", "aria-busy": list.getAttribute("aria-busy") }, items));
   items.find((item) => item.dataset.id === focused)?.querySelector(".title").focus();
