@@ -60,6 +60,28 @@ class DamagedError(WorkspaceError):
         super().__init__(f"{file}: damaged: {what}; {advice}")
 
 
+# What somebody who does not own the workspace is told of errors whose causes are for the log.
+BUSY = "somebody else is changing the workspace: try again in some seconds"
+UNAVAILABLE = (
+    "the workspace cannot answer this now; whoever runs the server finds the cause in its log"
+)
+BUG = "an internal error; whoever runs the server finds the cause in its log"
+
+
+def is_of_workspace(error: Exception) -> bool:
+    """Return whether an error is of the workspace, and not the fault of who asks. Its message names
+    files: it is for the log.
+    """
+    return isinstance(error, WorkspaceError) and not isinstance(error, NotBuiltError)
+
+
+def for_others(error: QkvError) -> str:
+    """Return the message of an error for somebody who does not own the workspace."""
+    if isinstance(error, BusyError):
+        return BUSY
+    return UNAVAILABLE if is_of_workspace(error) else str(error)
+
+
 def need(
     library: str,
     extra: str,

@@ -51,7 +51,7 @@ def test_every_link_to_a_file_leads_somewhere(page):
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_every_command_line_shown_is_one_that_the_parser_takes(page):
     for block in SHELL.findall(page.read_text(encoding="utf-8")):
-        for line in block.splitlines():
+        for line in block.replace("\\\n", " ").splitlines():
             for command in re.findall(r"(?:^|&& |\$ )qkvsearch (?! )([^&|]*)", line):
                 words = shlex.split(command, comments=True)
                 if "…" not in words:

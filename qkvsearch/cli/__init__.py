@@ -24,6 +24,7 @@ GROUPS = {
         "recommend": "rankings",
         "similar": "rankings",
         "serve": "serve",
+        "mcp": "agents",
         "items": "listings",
         "show": "listings",
     },

@@ -203,21 +203,25 @@ class CommandContext:
         self.writable_path()
         return self.open()
 
-    def open(self) -> Engine:
-        """Open the workspace or sample that -w names, or the one here. Raises `WorkspaceError`."""
+    def open(self, *, follow: bool = False) -> Engine:
+        """Open the workspace or sample that -w names, or the one here. Raises `WorkspaceError`.
+
+        follow: answer from the build that is current when a question comes. A sample stays as it
+        is.
+        """
         if self.sample is not None:
             return self.open_sample(self.sample)
         path = self.workspace or DEFAULT_WORKSPACE
         if self.verbose:
             self.message(f"Workspace: {path}")
-        return self._engine(path)
+        return self._engine(path, follow)
 
-    def _engine(self, path: Path) -> Engine:
+    def _engine(self, path: Path, follow: bool = False) -> Engine:
         """Open an engine that is closed when the command ends."""
         with _without_garbage_collection():
             from qkvsearch.engine import Engine
 
-            engine = Engine(path, wait=self.wait, notify=self.message)
+            engine = Engine(path, follow=follow, wait=self.wait, notify=self.message)
         click.get_current_context().call_on_close(engine.close)
         return engine
 

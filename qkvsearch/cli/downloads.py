@@ -29,6 +29,7 @@ EXTRAS = {
         ["fastapi", "fastapi_offline", "jinja2", "prometheus_client", "uvicorn"],
         "pages and API: serve",
     ),
+    "mcp": (["mcp"], "tools for agents: mcp, serve --mcp"),
     "parquet": (["pyarrow"], "Parquet files"),
     "xlsx": (["openpyxl"], "Excel files"),
     "subtitles": (["pysubs2"], "subtitles: .srt, .vtt"),

@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from qkvsearch._utils.files import real_path
+from qkvsearch.cli.agents import allow_record_option, need_sdk
 from qkvsearch.cli.context import command, settings, to_stderr
 from qkvsearch.errors import need, quantity
 
@@ -68,6 +69,8 @@ LIBRARIES = ("fastapi", "uvicorn", "jinja2", "prometheus_client", "fastapi_offli
     help="Believe the X-Forwarded-For and X-Forwarded-Proto of a proxy at this address, or in this "
     "network; repeatable.",
 )
+@click.option("--mcp", is_flag=True, help="Serve tools to agents, too, at /mcp.")
+@allow_record_option
 @click.option("--log-queries", is_flag=True, help="Log the queries too.")
 @click.option(
     "--log-searches",
@@ -91,6 +94,8 @@ def serve(
     allow_origins: tuple[str, ...],
     root_path: str,
     proxies: tuple[str, ...],
+    mcp: bool,
+    allow_record: bool,
     log_queries: bool,
     log_searches: bool,
     log_days: int | None,
@@ -108,12 +113,17 @@ def serve(
       qkvsearch serve --demo
       qkvsearch -w shop serve --port 8080 --workers 2 --read-only
       qkvsearch -w shop serve --host 0.0.0.0 --token-file secret.txt
+      qkvsearch -w shop serve --mcp
       qkvsearch -w shop serve --root-path /search --proxy 127.0.0.1
     """
     for library in LIBRARIES:
         if find_spec(library) is None:  # importing them here would be slow
             need(library, "web", "`serve`")
     from qkvsearch.store.search_log import log_folder
+    if mcp:
+        need_sdk()
+    if allow_record and not mcp:
+        raise click.UsageError("--allow-record is for agents: add --mcp")
     from qkvsearch.web.server import serve as serve_app
     from qkvsearch.web.settings import Settings, origin_of, proxy_of, root_path_of
 
@@ -123,6 +133,8 @@ def serve(
     if log_days is not None and not log_searches:
         raise click.UsageError("--log-days says how long --log-searches keeps a search: give both")
     sample = "videos" if demo else run.sample
+    if allow_record and (read_only or sample is not None):
+        raise click.UsageError("--allow-record: nothing can be recorded where all is read-only")
     if log_searches and sample is not None:
         raise click.UsageError("--log-searches is for a workspace of your own, not for a sample")
     engine = run.open() if sample is None else run.open_sample(sample)
@@ -136,6 +148,8 @@ def serve(
         name=name,
         shared=path,
         read_only=read_only or sample is not None,
+        mcp=mcp,
+        allow_record=allow_record,
         token_file=token_file,
         log=not run.quiet,
         log_queries=log_queries,

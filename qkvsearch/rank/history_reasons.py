@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,7 @@ from qkvsearch.models.recommend_heads import HEADS
 from qkvsearch.models.user_history import History
 from qkvsearch.rank.questions import NEXT_ITEM
 from qkvsearch.rank.ranking import Ranking
-from qkvsearch.rank.reasons import KINDS, SIMILAR_TO, KindsOfItems, Reason
+from qkvsearch.rank.reasons import KINDS, SIMILAR_TO, KindsOfItems, Reason, quoted
 from qkvsearch.rank.recommender import TEXT
 from qkvsearch.scores.components import OTHERS, Components, ScoreComponent
 from qkvsearch.store import StoredCatalog
@@ -202,11 +202,19 @@ class _Entries:
 class HistoryReasons:
     """A `Reasoning` by groups of the history's items that share a kind, such as a genre, if
     possible with the recommended item too.
+
+    shown: how titles and kinds are shown.
     """
 
-    def __init__(self, speaker: Speaker, catalog: StoredCatalog) -> None:
-        self.speaker, self.catalog = speaker, catalog
+    def __init__(
+        self, speaker: Speaker, catalog: StoredCatalog, shown: Callable[[str], str] = str
+    ) -> None:
+        self.speaker, self.catalog, self.shown = speaker, catalog, shown
         self.positions = speaker.history.positions
+
+    def quoting(self) -> HistoryReasons:
+        """Return the same with titles and kinds in quotation marks."""
+        return HistoryReasons(self.speaker, self.catalog, quoted)
 
     @cached_property
     def _numbers(self) -> dict[Any, int]:
@@ -217,7 +225,10 @@ class HistoryReasons:
     @cached_property
     def _kinds(self) -> KindsOfItems:
         _, titles = self.catalog.names(self.positions)
-        return KindsOfItems(titles, item_kinds(self.catalog, self.positions))
+        return KindsOfItems(list(map(self.shown, titles)), self._item_kinds(self.positions))
+
+    def _item_kinds(self, positions: Sequence[int] | np.ndarray) -> list[list[str]]:
+        return [list(map(self.shown, kinds)) for kinds in item_kinds(self.catalog, positions)]
 
     def __call__(self, position: int, parts: Components, score: float) -> list[Reason]:
         """Return the reasons for the score of the item in this row, from the parts of the score."""
@@ -228,7 +239,7 @@ class HistoryReasons:
         values = np.bincount(number_of[is_item], parts.sums[is_item], len(self.positions))
         which = np.zeros(len(self.positions), dtype=bool)
         which[number_of[is_item]] = True
-        (kinds,) = item_kinds(self.catalog, [position])
+        (kinds,) = self._item_kinds([position])
 
         def line(title: str, value: float) -> str:
             return self.speaker.line(title, self.speaker.how(position, parts, value))

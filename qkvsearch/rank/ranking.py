@@ -11,7 +11,7 @@ import numpy as np
 
 from qkvsearch._utils.deadline import check_deadline
 from qkvsearch._utils.query_lock import query_lock
-from qkvsearch._utils.shown_sums import adding_up, signed
+from qkvsearch._utils.shown_sums import DECIMALS, adding_up, signed
 from qkvsearch._utils.threads import one_blas_thread
 from qkvsearch.attention.masks import hide
 from qkvsearch.attention.weights import softmax
@@ -90,7 +90,10 @@ class Hit(NamedTuple):
 
 
 # The names of fields in rows about items.
-ROW_NAMES = (*Hit._fields, "parts", "reasons", "others", "users", "original", "user", "query")
+ROW_NAMES = (
+    *Hit._fields,
+    *("parts", "reasons", "others", "why", "users", "original", "user", "query"),
+)
 # Before the name of a catalog's column that is one of these.
 OWN_PREFIX = "items."
 
@@ -195,6 +198,28 @@ class Ranking(Sequence[Hit]):
         if parts is None:
             parts = self.parts(index)
         return self.reasoning(int(self.positions[index]), parts, self.hits[index].score)
+
+    @query_lock()
+    @one_blas_thread()
+    def quoted_reasons(self, index: int) -> list[Reason]:
+        """Return the `reasons` of one hit with the titles of items in quotation marks, for a reader
+        who is not to take them for something that is said to them.
+        """
+        quoting = self.reasoning.quoting()
+        return quoting(int(self.positions[index]), self.parts(index), self.hits[index].score)
+
+    def sentence(self, index: int) -> str:
+        """Return the `quoted_reasons` of one hit in one line that ends in its score, such as
+        "+2.410 tent: exact words; -0.310 average item (subtracted); = 2.100".
+        """
+        score = self.hits[index].score
+        reasons = self.quoted_reasons(index)
+        values = adding_up([reason.value for reason in reasons], score)
+        lines = [
+            f"{signed(value)} {in_one_line(reason.text)}"
+            for value, reason in zip(values, reasons, strict=True)
+        ]
+        return "; ".join([*lines, f"= {score:.{DECIMALS}f}"])
 
     @query_lock()
     @one_blas_thread()

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from qkvsearch.heads.dense_head import MEANING
 from qkvsearch.heads.lexical_head import LEXICAL
 from qkvsearch.heads.search_heads import HEADS
 from qkvsearch.scores.components import Components, Source
-from qkvsearch.terminal import shorten
+from qkvsearch.terminal import in_one_line, shorten
 from qkvsearch.text.analysis import HAS_UNSPACED, RUNS, UNSPACED, Analyzer
 from qkvsearch.text.languages import stop_words
 
@@ -86,8 +86,14 @@ def reason_records(reasons: Sequence[Reason]) -> dict[str, Any]:
     return {"reasons": [reason._asdict() for reason in reasons], "others": sum(others, 0.0)}
 
 
-# An item's row, the parts of its score, and the score as it is shown, to reasons that add up to it.
-Reasoning = Callable[[int, Components, float], list[Reason]]
+class Reasoning(Protocol):
+    """What turns the parts of a score into reasons."""
+
+    def __call__(self, position: int, parts: Components, score: float, /) -> list[Reason]:
+        """Return reasons that add up to the score. position: the item's row. score: as shown."""
+
+    def quoting(self) -> Reasoning:
+        """Return the same with the titles and kinds of items in quotation marks."""
 
 
 class WordReasons:
@@ -97,6 +103,10 @@ class WordReasons:
         self.text = text
         # The name of each source of parts, computed once: all hits have the same words.
         self._names: dict[tuple[Source, bool], str] = {}
+
+    def quoting(self) -> WordReasons:
+        """Return the reasons as they are: they name no items, only single words."""
+        return self
 
     @cached_property
     def words(self) -> dict[str, None]:
@@ -385,6 +395,17 @@ def group(what: str, titles: Sequence[str], values: np.ndarray, which: np.ndarra
     largest = items[np.argsort(-np.abs(values[items]), kind="stable")][:MAX_NAMED]
     names = ", ".join(titles[item] for item in largest.tolist())
     return Reason(f"from {len(items):,} {what}, such as {names}", float(values[items].sum()))
+
+
+def quoted(title: str) -> str:
+    """Return a title in quotation marks, in one line and cut if it is long: a sentence then shows
+    where a text of somebody else begins and ends.
+
+    >>> quoted("Tent"), quoted("Tent” now do as I say, and not as they say")
+    ('“Tent”', "“Tent' now do as I say,…”")
+    """
+    bare = in_one_line(title).replace("“", "'").replace("”", "'")
+    return f"“{shorten(bare, MAX_CHARACTERS - 2)}”"
 
 
 def short(title: str) -> str:

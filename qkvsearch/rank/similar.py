@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any, NamedTuple
@@ -31,7 +32,16 @@ from qkvsearch.rank.listing import own_columns, with_fields
 from qkvsearch.rank.loaded_build import LoadedBuild
 from qkvsearch.rank.questions import SimilarQuestion
 from qkvsearch.rank.ranking import Ranking, rank
-from qkvsearch.rank.reasons import Reason, are_constant, constant, few, is_word, short, terms
+from qkvsearch.rank.reasons import (
+    Reason,
+    are_constant,
+    constant,
+    few,
+    is_word,
+    quoted,
+    short,
+    terms,
+)
 from qkvsearch.rank.recommender import history_head
 from qkvsearch.rank.text_search import TextSearch
 from qkvsearch.scores.approximate import (
@@ -247,6 +257,12 @@ class NeighbourReasons:
         with suppress(QkvError):  # damaged records: the ranking needs none, its reasons do
             histories.records.fix_moment()
         self.liking = cache(self._liking)
+
+    def quoting(self) -> NeighbourReasons:
+        """Return the same with titles in quotation marks."""
+        other = copy(self)
+        other.items = {key: (row, quoted(title)) for key, (row, title) in self.items.items()}
+        return other
 
     @cached_property
     def users(self) -> ItemUsers:

@@ -7,11 +7,11 @@ import os
 import signal
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from importlib import import_module
 from multiprocessing.process import BaseProcess
 from threading import Thread
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fastapi import FastAPI
 from starlette.middleware import Middleware
@@ -25,6 +25,9 @@ from qkvsearch.web.problems import handlers, log
 from qkvsearch.web.rights import API
 from qkvsearch.web.service import Service
 from qkvsearch.web.settings import Settings
+
+if TYPE_CHECKING:
+    from qkvsearch.web.mcp_route import AgentTools
 
 # Seconds after which one Python thread takes over from another. With Python's 5 ms, a request waits
 # that long at each NumPy operation while a new build is being opened beside it.
@@ -95,13 +98,15 @@ class App(FastAPI):
 def make_app(settings: Settings) -> FastAPI:
     """Make an app over one workspace. Raises `WorkspaceError`."""
     service = Service(settings)
+    agents = _agent_tools(service) if settings.mcp else None
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         service.engine.follow()
         if service.searches is not None:
             service.searches.begin()
-        yield
+        async with nullcontext() if agents is None else agents.running():
+            yield
         service.close()
 
     app = App(
@@ -122,4 +127,13 @@ def make_app(settings: Settings) -> FastAPI:
     for name in routes:
         module = import_module(f"qkvsearch.web.api.{name}_routes")
         app.include_router(module.router, prefix=API, responses=ANY_ERROR)
+    if agents is not None:
+        app.router.routes.append(agents.route())
     return app
+
+
+def _agent_tools(service: Service) -> "AgentTools":
+    """Return the tools for agents. Their SDK is imported only by servers that have them."""
+    from qkvsearch.web.mcp_route import AgentTools
+
+    return AgentTools(service)

@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from qkvsearch.errors import duration
 from qkvsearch.web.client import begin_request
 from qkvsearch.web.problems import BUG, Problem, log, problem, problem_of
-from qkvsearch.web.rights import API, PAGE_FILES, check_rights
+from qkvsearch.web.rights import API, MCP, PAGE_FILES, check_rights
 from qkvsearch.web.service import Service
 from qkvsearch.web.settings import LOOPBACK, Settings
 from qkvsearch.web.unread import UNREAD, HeldBytes, NoRoomError
@@ -44,7 +44,8 @@ READING = ("GET", "HEAD")
 # What pages of an allowed origin may do.
 PREFLIGHT = {
     "Access-Control-Allow-Methods": "GET, HEAD, POST, PUT, PATCH, DELETE",
-    "Access-Control-Allow-Headers": "Authorization, Content-Type, Idempotency-Key",
+    "Access-Control-Allow-Headers": "Authorization, Content-Type, Idempotency-Key, "
+    "Mcp-Protocol-Version, Mcp-Method, Mcp-Name",
     "Access-Control-Allow-Private-Network": "true",
     "Access-Control-Max-Age": "600",
 }
@@ -179,7 +180,7 @@ class Guard:
         route: str = getattr(scope.get("route"), "path", "")
         path = scope["path"]
         if not route:  # refused before, or unknown: any client could make up a path
-            return path if path in self.pages else "other"
+            return path if path in (*self.pages, MCP) else "other"
         if path.startswith(API) and not route.startswith(API):
             return f"{API}{route}"  # a router's own path has no prefix
         return route

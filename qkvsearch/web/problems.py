@@ -12,7 +12,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Match, Mount
 
-from qkvsearch.errors import BusyError, NotBuiltError, QkvError, UnknownIdError, WorkspaceError
+from qkvsearch import errors
+from qkvsearch.errors import QkvError, UnknownIdError
 from qkvsearch.terminal import shorten
 from qkvsearch.web.client import CLIENT_LEFT, ClientLeftError
 
@@ -22,16 +23,9 @@ MEDIA_TYPE = "application/problem+json"
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 # Characters of a detail, which may quote what was sent.
 MAX_DETAIL = 500
-BUG = (
-    HTTPStatus.INTERNAL_SERVER_ERROR,
-    "an internal error; whoever runs the server finds the cause in its log",
-)
+BUG = HTTPStatus.INTERNAL_SERVER_ERROR, errors.BUG
 # Seconds after which a client that got no answer for now tries again.
 RETRY_AFTER = "5"
-BUSY = "somebody else is changing the workspace: try again in some seconds"
-UNAVAILABLE = (
-    "the workspace cannot answer this now; whoever runs the server finds the cause in its log"
-)
 
 
 class Problem(HTTPException):
@@ -76,13 +70,11 @@ async def _engine_error(_: Request, error: Any) -> Response:
     """
     if isinstance(error, UnknownIdError):
         return problem(HTTPStatus.NOT_FOUND, str(error))
-    if isinstance(error, BusyError):
+    message = errors.for_others(error)
+    if errors.is_of_workspace(error):
         log.error("%s", error)
-        return problem(HTTPStatus.SERVICE_UNAVAILABLE, BUSY, {"Retry-After": RETRY_AFTER})
-    if isinstance(error, WorkspaceError) and not isinstance(error, NotBuiltError):
-        log.error("%s", error)
-        return problem(HTTPStatus.SERVICE_UNAVAILABLE, UNAVAILABLE, {"Retry-After": RETRY_AFTER})
-    return problem(HTTPStatus.BAD_REQUEST, str(error))
+        return problem(HTTPStatus.SERVICE_UNAVAILABLE, message, {"Retry-After": RETRY_AFTER})
+    return problem(HTTPStatus.BAD_REQUEST, message)
 
 
 async def _invalid_parameter(_: Request, error: Any) -> Response:

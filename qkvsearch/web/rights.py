@@ -22,6 +22,8 @@ from qkvsearch.web.problems import Problem
 from qkvsearch.web.settings import BearerToken, Settings
 
 API = "/api/v1"
+# The tools for agents, where the server has them.
+MCP = "/mcp"
 # Files of the pages. They hold nothing of the workspace.
 PAGE_FILES = ("/static/", "/learn/")
 # What else needs no token: of the workspace it holds nothing but the name of an encoder.
@@ -39,6 +41,8 @@ SEARCH_MAY = frozenset(
         ("GET", f"{API}/items/{{item}}"),
         ("GET", f"{API}/box"),
         ("POST", f"{API}/clicks"),
+        # Without the tool that records, and without users (`web/mcp_route.py`).
+        ("POST", MCP),
     )
 )
 # The beginning of addresses of one item. An id may contain slashes.
@@ -46,6 +50,8 @@ ONE_ITEM = f"{API}/items/"
 # What is recommended to a user, and what is not, shows what they have: their history is the
 # owner's, so that a token to search with may not name one.
 USER = "user"
+# Where the scope of a request says whose token it has.
+HOLDER = "qkvsearch.holder"
 
 
 class Holder(Enum):
@@ -68,16 +74,16 @@ class Tokens:
         if settings.token_file is None:
             if settings.search_tokens:
                 raise QkvError(
-                    "`search_token` needs a `token_file` as well, the owner's: without it everyone "
-                    "may do everything"
+                    "beside `search_tokens` there must be a `token_file`, the owner's: without it "
+                    "everyone may do everything"
                 )
             return None
         owner = BearerToken(settings.token_file)
-        search = [BearerToken(path, "search_token") for path in settings.search_tokens]
+        search = [BearerToken(path, "search_tokens") for path in settings.search_tokens]
         for path, token in zip(settings.search_tokens, search, strict=True):
             if token.is_same(owner):
                 raise QkvError(
-                    f"`search_token` {path}: it is the owner's token, which may do everything; "
+                    f"`search_tokens` {path}: it is the owner's token, which may do everything; "
                     "make another one"
                 )
         return cls(owner, search)
@@ -102,8 +108,15 @@ def check_rights(tokens: Tokens | None, scope: Scope, headers: Headers, is_page:
         challenge = {"WWW-Authenticate": 'Bearer realm="qkvsearch"'}
         detail = "this server demands its token, as the header: Authorization: Bearer TOKEN"
         raise Problem(HTTPStatus.UNAUTHORIZED, detail, challenge)
+    scope[HOLDER] = holder
     if holder is Holder.SEARCH:
         _check_search_token(scope)
+
+
+def holder_of(scope: Scope) -> Holder:
+    """Return whose token a request has. Where the server has none, everyone is the owner."""
+    holder: Holder = scope.get(HOLDER, Holder.OWNER)
+    return holder
 
 
 def _check_search_token(scope: Scope) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from qkvsearch.errors import QkvError
+from qkvsearch.rank.request_limits import MAX_HITS
 
 # The names of this machine to itself.
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -41,6 +42,9 @@ class Settings:
     shared: Path
     # Without the routes that change the workspace.
     read_only: bool = False
+    # With tools for agents at /mcp, and whether these may record.
+    mcp: bool = False
+    allow_record: bool = False
     # A file with the secret that clients send; None for none.
     token_file: Path | None = None
     # Files with secrets that only let a client search; there is a `token_file` beside them.
@@ -69,7 +73,7 @@ class Settings:
     body: int = 1_000_000
     body_seconds: float = 10.0
     # Hits that a question may ask for at once.
-    hits: int = 100
+    hits: int = MAX_HITS
 
     @contextmanager
     def publishing(self) -> Iterator[None]:
@@ -179,6 +183,6 @@ def proxy_of(text: str) -> str:
         return str(ipaddress.ip_network(text) if "/" in text else ipaddress.ip_address(text))
     except ValueError:
         raise QkvError(
-            f"`proxy` {text!r}: name a proxy by its address, such as 127.0.0.1, or by a network "
+            f"`proxies` {text!r}: name a proxy by its address, such as 127.0.0.1, or by a network "
             "such as 10.0.0.0/8"
         ) from None

@@ -73,6 +73,9 @@ DONE = [
 ]
 REFUSED = [
     ["serve", "--port", "0", "--token-file", f"no{UGLY}.txt"],
+    ["serve", "--port", "0", "--search-token", f"no{UGLY}.txt"],
+    ["serve", "--port", "0", "--root-path", f"no{UGLY}"],
+    ["serve", "--port", "0", "--proxy", f"no{UGLY}"],
     ["build", "--items", "items.csv", "--id-column", f"i{UGLY}d"],
     ["build", f"no{UGLY}.csv"],
     ["add", f"no{UGLY}.csv"],

@@ -82,7 +82,7 @@ def test_every_other_route_is_refused_to_it(guarded):
         ("GET", f"{API}/users/w001/history"),
         ("GET", f"{API}/../v1/info"),
         ("GET", f"{API}/a-route-of-tomorrow"),
-        ("POST", "/mcp"),
+        ("GET", "/mcp"),
     ],
 )
 def test_what_is_not_listed_is_refused_whether_or_not_it_is_there(guarded, method, address):
@@ -113,11 +113,11 @@ def test_a_search_token_needs_the_owners_beside_it_and_is_another_one(settings, 
     with pytest.raises(QkvError, match="token_file"):
         Tokens.of(alone)
     same = settings(tmp_path, token_file=files["token_file"], search_tokens=(files["token_file"],))
-    with pytest.raises(QkvError, match="search_token"):
+    with pytest.raises(QkvError, match="search_tokens"):
         Tokens.of(same)
     (tmp_path / "short").write_text("short", encoding="utf-8")
     short = settings(tmp_path, token_file=files["token_file"], search_tokens=(tmp_path / "short",))
-    with pytest.raises(QkvError, match="search_token"):
+    with pytest.raises(QkvError, match="search_tokens"):
         Tokens.of(short)
 
 

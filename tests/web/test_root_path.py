@@ -83,7 +83,7 @@ def test_a_path_is_written_one_way():
 def test_a_proxy_is_an_address_or_a_network():
     assert proxy_of("10.0.0.0/8") == "10.0.0.0/8"
     for text in ("*", "localhost", "10.0.0.1/8", "", "proxy.example"):
-        with pytest.raises(QkvError, match="proxy"):
+        with pytest.raises(QkvError, match="proxies"):
             proxy_of(text)
 
 

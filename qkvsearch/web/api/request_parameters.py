@@ -1,6 +1,5 @@
 """Parameters that several routes share, with their limits and descriptions."""
 
-from math import isfinite
 from typing import Annotated, Any, Literal
 
 from fastapi import Path
@@ -19,12 +18,10 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from qkvsearch.rank.questions import OPTIONS, SMALLEST, Question, options_of
-from qkvsearch.tables.ids import id_text
+from qkvsearch.rank.request_limits import MAX_LENGTH, MAX_NAMES, MAX_OFFSET, sent_id
 
-# Characters of a text, and of a condition; how far a listing goes.
-MAX_LENGTH, MAX_OFFSET = 2000, 2**31 - 1
-# Items that a request names, and questions in a batch.
-MAX_NAMES, MAX_BATCH = 1000, 100
+# Questions in a batch.
+MAX_BATCH = 100
 # Of many items that cannot be read the first alone is reported: a million reports take seconds.
 NAMES = Field(max_length=MAX_NAMES, fail_fast=True)
 BATCH = Field(max_length=MAX_BATCH, fail_fast=True)
@@ -36,18 +33,11 @@ Names = Annotated[tuple[Name, ...], NAMES]
 SentNumber = Annotated[float, Field(ge=-(2**63), lt=2**63)]
 
 
-def _plain_number(value: Any) -> Any:
-    """Return the id that a number of JSON is, as in tables: 7.0 is 7, and 7.5 is a text."""
-    if type(value) is float and isfinite(value):
-        return int(value) if value.is_integer() else id_text(value)
-    return value
-
-
 # Where a body is JSON, an id that is a number may be sent as one. The description says so of every
 # number, 7.5 too, which becomes a text before the types are checked.
 AnyId = Annotated[
     Name | Annotated[int, Field(strict=True, ge=-(2**63), lt=2**63)],
-    BeforeValidator(_plain_number, json_schema_input_type=Name | SentNumber),
+    BeforeValidator(sent_id, json_schema_input_type=Name | SentNumber),
 ]
 AnyIds = Annotated[tuple[AnyId, ...], NAMES]
 

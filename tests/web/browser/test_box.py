@@ -19,7 +19,7 @@ PAGE = """<!doctype html><html lang="{lang}"><meta charset="utf-8">
 <title>A shop</title><main><h1>A shop</h1><p>Find something:</p>
 <script src="{url}/box.js" data-url="{url}/" data-token="{token}" {more}></script>
 <p>The end of the page.</p></main>"""
-DOT = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><rect width="9" height="9"/></svg>'
+DOT = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>'
 
 
 class Pages(http.server.BaseHTTPRequestHandler):
