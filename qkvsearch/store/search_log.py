@@ -36,7 +36,7 @@ KEY = "key"
 # A day and a number.
 FILE_NAME = re.compile(r"(\d{4}-\d\d-\d\d)-(\d{1,9})\.jsonl")
 # Bytes of a file, after which another one begins, and of all files, beyond which the oldest go.
-MAX_FILE, MAX_ALL = 8_000_000, 256_000_000
+MAX_FILE, MAX_ALL = 8_000_000, 64_000_000
 # How many of an answer's first hits are logged.
 N_SHOWN = 10
 # Bytes of a secret, and hexadecimal digits of both halves of an id.
