@@ -6,6 +6,11 @@ import pytest
 
 import qkvsearch as qkv
 from qkvsearch.errors import QkvError
+from qkvsearch.heads import dense
+from qkvsearch.heads.quantized import QuantizedQuery
+from qkvsearch.rank import search, text_search
+from qkvsearch.scores import approximate
+from qkvsearch.tables.samples import datasets_folder
 
 KINDS = ["tent", "stove", "kettle", "rope", "lamp"]
 ITEMS = pd.DataFrame(
@@ -158,7 +163,6 @@ def test_a_page_beyond_the_last_hit_has_hits_before_it(shop):
 
 def test_no_count_reads_what_a_search_did_not_ask(shop, monkeypatch):
     """A search in Python pays for no total."""
-    from qkvsearch.rank import text_search
 
     def refused(*_):
         raise AssertionError
@@ -171,7 +175,29 @@ def test_no_count_reads_what_a_search_did_not_ask(shop, monkeypatch):
 
 
 def test_the_weak_items_of_all_are_those_whose_grade_is_weak(videos):
-    for query in ("river bank", "guitar spaceship", "walking a dog in the early light", "bread"):
+    queries = ["river bank", "guitar spaceship", "walking a dog in the early light", "bread"]
+    for query in [*queries, "v018 guitar spaceship"]:
         found = videos.search(query, k=999)
         weak = {hit.id for hit in found if hit.match == "weak"}
         assert {*videos.catalog.names(np.flatnonzero(found.found.weak))[0]} == weak
+
+
+def test_estimates_count_as_many_hits_as_exact_scores(tmp_path, monkeypatch):
+    """A pretrained head tells which items are near, and few of them are candidates."""
+    pytest.importorskip("wordllama", reason="needs qkvsearch[encoders]")
+    data = pd.read_csv(datasets_folder() / "videos.csv")
+    with qkv.build(tmp_path / "exact", items=data, encoder="static") as exact:
+        monkeypatch.setattr(dense, "MIN_QUANTIZED", 1)
+        monkeypatch.setattr(QuantizedQuery, "min_candidates", 1)
+        monkeypatch.setattr(approximate, "SPARE", 1)
+        monkeypatch.setattr(text_search, "DEPTH", 1)
+        monkeypatch.setattr(search, "DEPTH", 1)
+        with qkv.build(tmp_path / "int8", items=data, encoder="static") as estimated:
+            for query in ("instrument", "boat", "baking", "woodwork", "animals in snow"):
+                expected = exact.search(query, weak=False)
+                found = estimated.search(query, weak=False)
+                # Which items are above the mean, and so weak at all, is an estimate.
+                assert found.total == expected.total
+                assert ids(found) == ids(expected)
+                scores = [hit.score for hit in expected]
+                assert [hit.score for hit in found] == pytest.approx(scores, abs=0.05)
