@@ -38,6 +38,8 @@ MAX_FIELD = 24
 # Indentation of the lines below a hit.
 INDENT = 3
 OPTION = "--explain"
+# Explaining more hits than this may take longer than people wait without a word.
+MANY_EXPLAINED = 100
 # The key of Click's `meta` for --weights.
 WEIGHTS = "qkvsearch.weights"
 # In plain words, or every component of a score.
@@ -161,6 +163,11 @@ def explained_rows(ranking: Ranking, explain: str | None) -> list[dict[str, Any]
     """Return the hits as rows, with the explanations that --explain requests."""
     if explain is None:
         return ranking.to_records()
+    if len(ranking) > MANY_EXPLAINED:
+        settings().message(
+            f"Explaining {len(ranking):,} hits: encoders read the texts of each again, and a "
+            "transformer takes long."
+        )
     rows = ranking.explained_records(full=explain == FULL)
     if explain == FULL and len(rows) > 1 and "parts" in rows[0]:
         settings().message(

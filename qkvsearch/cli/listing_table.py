@@ -47,7 +47,9 @@ def write_listing(listing: Listing, kind: str, output: Output, names: Sequence[s
 
 
 def listing_table(listing: Listing, kind: str, names: Sequence[str]) -> str:
-    """Return a table with one line for each row, in which long cells are cut."""
+    """Return a table with one line for each row, in which long cells are cut. Where the terminal is
+    too narrow for it, each cell has a line.
+    """
     if not listing:
         return ""
     columns = [(printable(name), layout(name, [row[name] for row in listing])) for name in names]
@@ -58,6 +60,11 @@ def listing_table(listing: Listing, kind: str, names: Sequence[str]) -> str:
     narrow(widths, flexible, room)
     caption = captioned(_range_text(listing, kind))
     if sum(widths) > room:
+        # A cell has a line of its own, so there is room for a title.
+        names_of_items = [i for i, name in enumerate(names) if name == "title"]
+        for row, listed in zip(rows, listing, strict=True):
+            for i in names_of_items:
+                row[i] = printable(" ".join(str(listed["title"] or "").split()))
         lines = [line for row in rows for line in lines_of_row(columns, row)]
         return rendered([*lines, *caption])
     cut_columns = [

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
 
+from qkvsearch._utils.caching import cached_property
 from qkvsearch.heads.dense_keys import ItemKeys
 from qkvsearch.heads.stored_models import StoredModels
 from qkvsearch.store import StoredCatalog
 from qkvsearch.text.labelled import LabelledVectors
 from qkvsearch.text.text_encoder import Weights, item_pieces
+
+# The cells that are cached when scores are explained, and their longest text.
+CACHED_CELLS, SHORT_CELL = 2048, 60
 
 
 @dataclass(frozen=True)
@@ -64,11 +70,30 @@ class ItemTexts:
         key = keys.vectors[np.array([position])][0]
         return self._adding_up(head, self.of(position) or [""], weights, key)
 
+    @cached_property
+    def _encoded(self) -> Callable[[str, str], LabelledVectors]:
+        """A function from a head and a cell to what its encoder reads. The hits of an answer share
+        short cells, such as genres, and are often empty in the same columns.
+        """
+        # It does not refer to this object, which would keep a closed build in memory.
+        encoder_of = self.models.encoder
+
+        @lru_cache(CACHED_CELLS)
+        def short_cell(head: str, text: str) -> LabelledVectors:
+            return encoder_of(head).encode_item(text)
+
+        def cell(head: str, text: str) -> LabelledVectors:
+            if len(text) <= SHORT_CELL:
+                return short_cell(head, text)
+            return encoder_of(head).encode_item(text)
+
+        return cell
+
     def _adding_up(
         self, head: str, texts: list[str], weights: Weights, key: np.ndarray
     ) -> LabelledVectors:
         encoder = self.models.encoder(head)
-        pieces = item_pieces(encoder, texts, weights)
+        pieces = item_pieces(partial(self._encoded, head), texts, weights)
         if encoder.table is not None:
             return pieces
         from qkvsearch.text.pretrained.onnx_layers import MIN_COSINE

@@ -331,10 +331,10 @@ def _weighted_sum(columns: Iterable[np.ndarray], weights: Weights) -> np.ndarray
 
 
 def item_pieces(
-    encoder: TextEncoder, fields: Sequence[str], weights: Weights = None
+    encode_item: Callable[[str], LabelledVectors], fields: Sequence[str], weights: Weights = None
 ) -> LabelledVectors:
-    """Return one item's key as labelled vectors that add up to it."""
-    parts = [encoder.encode_item(field) for field in fields]
+    """Return one item's key as labelled vectors that add up to it. encode_item: of an encoder."""
+    parts = [encode_item(field) for field in fields]
     if weights is not None:
         parts = [
             LabelledVectors(part.labels, part.vectors * float(weight))

@@ -96,3 +96,9 @@ def test_the_table_has_plain_reasons_or_every_part(qkv, shop_path):
 def test_in_csv_a_reason_is_its_text_and_what_it_adds(qkv, shop_path):
     text = qkv("-w", shop_path, "search", "apple", "--explain", "--format", "csv").stdout
     assert "average item (subtracted) (-" in text
+
+
+def test_it_is_said_that_many_hits_are_explained(qkv, movies_path):
+    for k, is_said in ((100, False), (101, True)):
+        answer = qkv("-w", movies_path, "search", "year:0..", "-k", k, "--explain")
+        assert ("Explaining 101 hits" in answer.stderr) == is_said

@@ -146,6 +146,14 @@ def test_ids_are_never_cut(monkeypatch, columns):
         assert "…" not in table
 
 
+def test_a_title_is_whole_where_each_cell_has_a_line(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    title = "Star Wars: Episode IV - A New Hope, and its making (1977)"
+    row = {"user": "u" * 90, "title": title}
+    table = listing_table(Listing([row], 1, ["user", "title"]), "records", ["user", "title"])
+    assert f"title: {title}" in table
+
+
 def test_a_table_without_headings_is_never_cut(monkeypatch):
     monkeypatch.setenv("COLUMNS", "40")
     name = "a_long_name_of_a_column_" * 4

@@ -43,7 +43,7 @@ def test_pieces_add_up_to_the_key(weights):
     encoder = fitted_encoder("lsa", fields)
     keys = item_keys(encoder.encode_many, fields, weights)
     for row, texts in enumerate(zip(*fields, strict=True)):
-        total = item_pieces(encoder, texts, weights).total
+        total = item_pieces(encoder.encode_item, texts, weights).total
         np.testing.assert_allclose(total, keys[row], atol=1e-6)
     assert keys.dtype == np.float32
 

@@ -68,10 +68,14 @@ def test_a_key_is_its_columns_sum_at_length_1_and_its_pieces_add_up_to_it():
     keys = item_keys(encoder.encode_many, fields)
     np.testing.assert_allclose(np.linalg.norm(keys, axis=1), [1, 1, 0], atol=1e-6)
     for i, row in enumerate(zip(*fields, strict=True)):
-        pieces = item_pieces(encoder, row)
+        pieces = item_pieces(encoder.encode_item, row)
         total = pieces.total if len(pieces) else np.zeros(3)
         np.testing.assert_allclose(total, keys[i], atol=1e-6)
-    assert item_pieces(encoder, ["boat sea", "wheel"]).labels == ["boat", "sea", "wheel"]
+    assert item_pieces(encoder.encode_item, ["boat sea", "wheel"]).labels == [
+        "boat",
+        "sea",
+        "wheel",
+    ]
 
 
 def test_columns_that_cancel_out_leave_nothing():
