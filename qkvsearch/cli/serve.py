@@ -120,6 +120,7 @@ def serve(
         if find_spec(library) is None:  # importing them here would be slow
             need(library, "web", "`serve`")
     from qkvsearch.store.search_log import log_folder
+
     if mcp:
         need_sdk()
     if allow_record and not mcp:
