@@ -8,7 +8,12 @@ from qkvsearch.errors import DataError, QkvError
 from qkvsearch.evaluation.clicks import evaluated
 from qkvsearch.evaluation.clicks.counted import counted_searches
 from qkvsearch.evaluation.clicks.evaluated import evaluate_clicks
-from qkvsearch.evaluation.clicks.position_bias import MIN_CLICKS, fitted, position_bias
+from qkvsearch.evaluation.clicks.position_bias import (
+    MIN_CLICKS,
+    PositionBias,
+    fitted,
+    position_bias,
+)
 from qkvsearch.evaluation.clicks.queries import query_rows
 from qkvsearch.evaluation.metrics import ndcg
 from qkvsearch.store.logged_searches import LoggedSearch, LoggedSearches
@@ -187,6 +192,11 @@ def test_theta_is_found_where_items_were_at_several_positions():
     assert bias.weight(1) == 1
     assert bias.weight(3) == pytest.approx(2, abs=0.2)
     assert bias.weight(10) == bias.weight(500) <= 10
+
+
+def test_no_click_counts_more_than_ten_times():
+    bias = PositionBias(np.array([1.0, 0.5, 0.01]), 1, 100)
+    assert [bias.weight(position) for position in (1, 2, 3, 99)] == [1, 2, 10, 10]
 
 
 def test_nothing_is_estimated_where_each_item_was_at_one_position():
