@@ -4,7 +4,6 @@ import json
 from dataclasses import replace
 from functools import partial
 
-import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
@@ -13,13 +12,7 @@ import qkvsearch as qkv
 from qkvsearch.cli import group
 from qkvsearch.errors import DamagedError
 from qkvsearch.heads.answerability import FACT, WordStatistics
-from qkvsearch.rank.answerable import (
-    NEAREST,
-    NOTHING,
-    UNKNOWN,
-    answerable,
-    matches,
-)
+from qkvsearch.rank.answerable import NEAREST, NOTHING, UNKNOWN, answerable
 from qkvsearch.text.analysis import Token
 from qkvsearch.text.languages import stop_words
 from qkvsearch.text.pretrained.static import find_package
@@ -170,23 +163,6 @@ def test_nor_does_a_rare_word_among_few(unsure):
     assert asked(unsure, "guitar xyzzyqq vbnmrt").answers
     assert not asked(unsure, "guitar xyzzyqq vbnmrt qqqz").answers
     assert asked(unsure, "轮胎 xyzzyqq").answers
-
-
-# --- matches ---
-
-
-def test_matches_have_a_word_or_are_near(engine):
-    tokens = engine.texts.reader.read("jacket").lookup.tokens
-    heads = heads_of(engine, "jacket")
-    lexical, dense = heads["lexical"], engine.models.encoder("contrastive").encode("jacket")
-    assert lexical is not None
-    alone = matches(engine.models, tokens, lexical, None)
-    np.testing.assert_array_equal(alone, lexical.scores > 0)
-    near = matches(engine.models, tokens, None, dense)
-    assert near.any()
-    both = matches(engine.models, tokens, lexical, dense)
-    np.testing.assert_array_equal(both, alone | near)
-    assert not matches(engine.models, [], None, None).any()
 
 
 # --- kept with a build ---

@@ -136,6 +136,8 @@ class Recommender:
         `QkvError` for names where no preferences score.
         """
         multipliers = None if names is None else self.multipliers(names, model)
+        if damping:
+            self.models.require_interactions("tell what is popular")
         if model == POPULAR:
             scores = self._by_popularity()
         elif model == NEXT_ITEM:
@@ -148,7 +150,6 @@ class Recommender:
             return None
         _, deviation = scores.moments
         if damping:
-            self.models.require_interactions("tell what is popular")
             scores = damped(scores, log_popularity(self.models.item_counts), damping)
         return rules.boosted(scores, deviation)
 

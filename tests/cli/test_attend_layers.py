@@ -66,8 +66,9 @@ def test_without_layers_a_head_cannot_be_chosen(qkv, videos_path):
     ],
     ids=lambda value: " ".join(map(str, value)) if isinstance(value, tuple) else None,
 )
-def test_mistakes_are_told_in_a_sentence(attend, asked, code, said):
-    answer = attend(TEXT, *asked)
+def test_mistakes_are_told_in_a_sentence(qkv, tiny_bert, asked, code, said):
+    encoder = () if "--encoder" in asked else ("--encoder", tiny_bert)
+    answer = qkv("attend", TEXT, *encoder, *asked)
     assert (answer.code, answer.stdout) == (code, "")
     assert said in answer.stderr
     assert "Traceback" not in answer.stderr

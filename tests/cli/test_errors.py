@@ -98,7 +98,7 @@ def test_a_pipe_that_knows_few_letters_still_gets_all_of_them(args, qkv):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a closed pipe is another error on Windows")
 def test_a_pipe_closed_early_is_no_error(videos_path):
-    question = ["-w", str(videos_path), "search", "attention", "-k", "170"]
+    question = ["-w", str(videos_path), "search", "attention", "-k", "100"]
     options = ["--explain", "--format", "json"]
     process = subprocess.Popen(
         [*COMMAND, *question, *options],

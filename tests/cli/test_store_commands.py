@@ -16,7 +16,7 @@ from tests.terminal import on_a_terminal
 READERS = {
     "demo", "search", "recommend", "similar", "items", "show", "users", "history", "records",
     "attend", "teach", "evaluate", "info", "builds", "data", "model",
-    "encode", "export", "serve", "doctor", "compare",
+    "encode", "export", "serve", "doctor", "compare", "mcp", "searches", "rules",
 }  # fmt: skip
 
 

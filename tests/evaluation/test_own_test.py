@@ -75,16 +75,24 @@ def test_lists_have_the_figures_of_their_definitions(engine, tmp_path):
     assert (report.protocol, report.facts["users"]) == ("test", N_USERS)
 
 
+def has_ties(hits):
+    """Which of two items is first that have the same score is decided by rounding."""
+    return min(np.diff([-hit.score for hit in hits])) < 1e-6
+
+
 def test_ours_are_the_recommendations_of_the_build(engine):
-    report = engine.evaluate_recommend(test=log_of(HELD_OUT), k=5)
+    of_users = {user: engine.recommend(user=user, k=6) for user in HELD_OUT}
+    clear = {user: items for user, items in HELD_OUT.items() if not has_ties(of_users[user])}
+    assert len(clear) > len(HELD_OUT) / 2
+    report = engine.evaluate_recommend(test=log_of(clear), k=5)
     found = [
-        ndcg([hit.id for hit in engine.recommend(user=user, k=5)], dict.fromkeys(items, 1), 5)
-        for user, items in HELD_OUT.items()
+        ndcg([hit.id for hit in of_users[user][:5]], dict.fromkeys(items, 1), 5)
+        for user, items in clear.items()
     ]
     assert report.metrics["ndcg@5"] == pytest.approx(np.mean(found))
     assert 0 < report.metrics["ndcg@5"] < 1
     alone = engine.recommend_all(k=5).to_frame()
-    again = engine.evaluate_recommend(test=log_of(HELD_OUT), k=5, recommendations={"same": alone})
+    again = engine.evaluate_recommend(test=log_of(clear), k=5, recommendations={"same": alone})
     assert again.baselines["same"] == pytest.approx(report.metrics)
 
 
