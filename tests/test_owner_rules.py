@@ -180,6 +180,29 @@ def test_a_pinned_item_is_no_weak_hit(camp):
     assert (ids(pinned), pinned.total, pinned.no_hits) == ([9], 1, None)
 
 
+CLIMBING = "climbing red green blue yellow white black"
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        {"pin": CLIMBING, "items": [12]},
+        {"boost": "id <> 9", "by": 9},
+        {"boost": "id = 9", "by": -9},
+    ],
+)
+def test_rules_make_no_other_hit_a_better_or_worse_match(camp, rule):
+    before = {hit.id: hit.match for hit in camp.search(CLIMBING)}
+    assert before[9] == "strong"
+    assert {"weak"} == {match for id_, match in before.items() if id_ != 9}
+    camp.add_rule(**rule)
+    after = camp.search(CLIMBING)
+    assert after[0].id != 9
+    assert {hit.id: hit.match for hit in after if hit.id != 12} == {
+        id_: match for id_, match in before.items() if id_ != 12
+    }
+
+
 def test_an_order_by_a_column_is_obeyed(camp):
     camp.add_rule(pin="tent", items=[9])
     assert ids(camp.search("tent", sort="-id"))[0] == 9

@@ -133,7 +133,7 @@ class QueryRules:
             notes = notes if covered.any() else []
             covered = covered | is_pinned
         return replace(
-            plus(scores, PINS.name, values, parts),
+            plus(scores, PINS.name, values, parts, is_evidence=False),
             covered=covered,
             notes=notes,
             raw=scores.raw,
