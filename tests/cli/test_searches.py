@@ -57,6 +57,12 @@ def test_no_log_is_said(qkv, shop_here):
     assert qkv("searches", "--format", "json").json() == []
 
 
+def test_a_log_without_such_queries_is_not_called_empty(qkv, shop_here):
+    SearchLog(shop_here, 30, print).add_search("a", "hammer", total=2, shown=[5, 6])
+    assert qkv("searches", "--only", "no_hits").stderr == "No query of the log is one of these.\n"
+    assert "there are 1" in qkv("searches", "--offset", 9).stderr
+
+
 def test_lines_that_cannot_be_read_are_counted(qkv, logged):
     with next(logged.folder.glob("*.jsonl")).open("a") as file:
         file.write("\n{")
