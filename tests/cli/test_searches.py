@@ -83,6 +83,20 @@ def test_clicks_measure_search(qkv, logged):
     assert "Position bias is not corrected" in text
 
 
+def test_rules_count_for_clicks_and_are_left_out_beside_them(qkv, logged):
+    """The item of all clicks is the fourth hit, or a pinned one."""
+    assert qkv("rules", "add", "--pin", "hammer=2").code == 0
+    evaluate = ("evaluate", "search", "--from-clicks", "--format", "json")
+    found = qkv(*evaluate).json()
+    assert found["metrics"]["mrr@10"] == 1
+    without = found["baselines"]["no rules"]["mrr@10"]
+    assert without < 1
+    assert found["baselines"]["lexical"]["mrr@10"] < 1
+    left_out = qkv(*evaluate, "--no-rules").json()
+    assert left_out["metrics"]["mrr@10"] == without
+    assert set(left_out["baselines"]) == {"lexical"}
+
+
 def test_clicks_and_judgements_exclude_each_other(qkv, logged, tmp_path):
     (tmp_path / "q.tsv").write_text("q1\tx\n")
     files = ("--queries", "q.tsv", "--qrels", "q.tsv")
