@@ -396,7 +396,10 @@ def test_what_is_gone_is_said_and_skipped(camp):
     camp.remove([9])
     ranking = camp.search("tent")
     assert ids(ranking)[0] == 3
-    assert ranking.notes == ["Rule 1 is skipped: 9 is not in the catalog."]
+    assert ranking.notes == ["Rule 1 is skipped in part: 9 is not in the catalog."]
+    camp.remove([3])
+    (note,) = camp.search("tent").notes
+    assert note == "Rule 1 is skipped: 9, 3 are not in the catalog."
     assert not camp.search("stove").notes
     path = camp.workspace.path
     bare = ITEMS.drop(columns="stock")
@@ -406,6 +409,12 @@ def test_what_is_gone_is_said_and_skipped(camp):
         assert again.recommend(user=1).notes[0] == note
         problems = [row["problem"] for row in again.rules()]
         assert (problems[0], "no such column" in problems[1]) == (None, True)
+
+
+def test_the_name_of_a_rule_is_one_line(camp):
+    (row,) = camp.add_rule(boost="stock = 1", by=0.5, name=" in\n stock ")
+    assert row["name"] == "in stock"
+    assert "in stock" in lines(camp.search("family tent", k=1))
 
 
 @pytest.mark.parametrize(
