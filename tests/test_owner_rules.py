@@ -180,6 +180,29 @@ def test_a_pinned_item_is_no_weak_hit(camp):
     assert (ids(pinned), pinned.total, pinned.no_hits) == ([9], 1, None)
 
 
+CLIMBING = "climbing red green blue yellow white black"
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        {"pin": CLIMBING, "items": [12]},
+        {"boost": "id <> 9", "by": 9},
+        {"boost": "id = 9", "by": -9},
+    ],
+)
+def test_rules_make_no_other_hit_a_better_or_worse_match(camp, rule):
+    before = {hit.id: hit.match for hit in camp.search(CLIMBING)}
+    assert before[9] == "strong"
+    assert {"weak"} == {match for id_, match in before.items() if id_ != 9}
+    camp.add_rule(**rule)
+    after = camp.search(CLIMBING)
+    assert after[0].id != 9
+    assert {hit.id: hit.match for hit in after if hit.id != 12} == {
+        id_: match for id_, match in before.items() if id_ != 12
+    }
+
+
 def test_an_order_by_a_column_is_obeyed(camp):
     camp.add_rule(pin="tent", items=[9])
     assert ids(camp.search("tent", sort="-id"))[0] == 9
@@ -373,7 +396,10 @@ def test_what_is_gone_is_said_and_skipped(camp):
     camp.remove([9])
     ranking = camp.search("tent")
     assert ids(ranking)[0] == 3
-    assert ranking.notes == ["Rule 1 is skipped: 9 is not in the catalog."]
+    assert ranking.notes == ["Rule 1 is skipped in part: 9 is not in the catalog."]
+    camp.remove([3])
+    (note,) = camp.search("tent").notes
+    assert note == "Rule 1 is skipped: 9, 3 are not in the catalog."
     assert not camp.search("stove").notes
     path = camp.workspace.path
     bare = ITEMS.drop(columns="stock")
@@ -383,6 +409,12 @@ def test_what_is_gone_is_said_and_skipped(camp):
         assert again.recommend(user=1).notes[0] == note
         problems = [row["problem"] for row in again.rules()]
         assert (problems[0], "no such column" in problems[1]) == (None, True)
+
+
+def test_the_name_of_a_rule_is_one_line(camp):
+    (row,) = camp.add_rule(boost="stock = 1", by=0.5, name=" in\n stock ")
+    assert row["name"] == "in stock"
+    assert "in stock" in lines(camp.search("family tent", k=1))
 
 
 @pytest.mark.parametrize(

@@ -100,12 +100,14 @@ def search(
 
     With --queries and --qrels, shows nDCG@10 (linear gains), MRR@10 and Recall@100, averaged over
     the judged queries as in trec_eval, compared with the lexical head alone (BM25). Grades from 1
-    are relevant; items without a judgement are not. The owner's rules count, and with them there is
-    a column for the same heads without rules.
+    are relevant; items without a judgement are not.
 
     With --from-clicks, an item that somebody clicked on is the right one for their query, and the
     figures are means over clicks. Where the log shows how much less people look at later positions,
     clicks there count more; otherwise a line says that this bias is not corrected.
+
+    The owner's rules count. With judged queries and clicks there is then a column for the same
+    heads without rules.
 
     \b
     Examples:
@@ -122,7 +124,7 @@ def search(
     require_plot(plot, output.path)
     run = settings()
     if from_clicks:
-        _search_by_clicks(run, heads, plot, output)
+        _search_by_clicks(run, heads, rules, plot, output)
         return
     if queries is None or qrels is None:
         _search_by_made_queries(run, heads, rules, random_state, plot, output)
@@ -142,11 +144,13 @@ def search(
 
 
 def _search_by_clicks(
-    run: CommandContext, heads: str | None, plot: Path | None, output: Output
+    run: CommandContext, heads: str | None, rules: bool, plot: Path | None, output: Output
 ) -> None:
     engine = run.open()
     with run.progress() as progress:
-        result = engine.evaluate_search(from_clicks=True, heads=heads, progress=progress)
+        result = engine.evaluate_search(
+            from_clicks=True, heads=heads, rules=rules, progress=progress
+        )
     run.notes(result.notes)
     clicks = quantity(result.facts["clicks"], "click")
     n = Count(result.facts["queries"])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from qkvsearch.cli.context import settings, wait_option
+from qkvsearch.cli.context import command_group, settings, wait_option
 from qkvsearch.cli.render import Output, output_options
 from qkvsearch.cli.text_table import to_table
 from qkvsearch.errors import UnknownIdError
@@ -19,7 +19,7 @@ PLACE = "QUERY=ITEM[,ITEM]"
 BOOST = '"CONDITION: X"'
 
 
-@click.group(short_help="Pin, bury and boost items by rules of your own.")
+@command_group(short_help="Pin, bury and boost items by rules of your own.")
 def rules() -> None:
     """Pin items to a query, bury them, and boost items under a condition.
 

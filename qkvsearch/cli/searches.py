@@ -56,9 +56,17 @@ def searches(only: str | None, k: int, offset: int, output: Output) -> None:
     listing = engine.searches(only=only, k=k, offset=offset)
     run.notes(listing.notes)
     if not listing and k:
-        where = "serve --log-searches writes one"
-        run.message("No searches." if listing.total else f"No searches in the log: {where}.")
+        run.message(_why_none(engine, listing, only))
     output.write(listing.to_records(), lambda: _report(engine, listing, only, k), listing.names)
+
+
+def _why_none(engine: Engine, listing: Listing, only: str | None) -> str:
+    """Return why a list is empty."""
+    if listing.total:
+        return f"No more queries: there are {listing.total:,}."
+    if only is not None and engine.searches(k=0).total:
+        return "No query of the log is one of these."
+    return "No searches in the log: serve --log-searches writes one."
 
 
 def _report(engine: Engine, listing: Listing, only: str | None, k: int) -> str:

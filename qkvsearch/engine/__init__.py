@@ -988,7 +988,7 @@ class Engine:
         examples, and what such queries cannot measure. random_state: which queries are made.
 
         rules: whether the owner's rules count. Where there are any, the same heads without them are
-        one more baseline for judged queries. Baselines have no rules.
+        one more baseline for judged queries and clicks. Baselines have no rules.
 
         Raises `QkvError`.
         """

@@ -15,6 +15,7 @@ from qkvsearch.rank.owner_rules import OwnerRules, items_under, query_key
 from qkvsearch.store import Workspace
 from qkvsearch.store.rules_file import BOOST, BURY, PIN, Rule, StoredRules
 from qkvsearch.tables.ids import Id, id_text
+from qkvsearch.terminal import printable
 
 # How many rules a workspace may have, and the characters of a rule's name.
 MAX_RULES, MAX_NAME = 1000, 80
@@ -85,9 +86,8 @@ def _placing_rule(
         raise QkvError(f"`{argument}`: name at least one item")
     rows, notes = positions_of(build.catalog, items)
     ids, _ = build.catalog.names(list(dict.fromkeys(rows)))
-    _check_name(name)
     kind = PIN if pin is not None else BURY
-    return Rule(number=0, kind=kind, query=query, items=list(ids), name=name), notes
+    return Rule(number=0, kind=kind, query=query, items=list(ids), name=_named(name)), notes
 
 
 def _boosting_rule(
@@ -97,15 +97,17 @@ def _boosting_rule(
     is_valid = is_number(by) and by != 0 and abs(float(by or 0.0)) <= MAX_BY
     require(is_valid, "by", by, f"a number from {-MAX_BY:g} to {MAX_BY:g}, and not 0")
     items = items_under(build.catalog, boost, "`boost`")
-    _check_name(name)
-    rule = Rule(number=0, kind=BOOST, where=boost, by=float(by or 0.0), name=name)
+    rule = Rule(number=0, kind=BOOST, where=boost, by=float(by or 0.0), name=_named(name))
     return rule, [f"It holds for {int(items.sum()):,} of {quantity(build.n_items, 'item')}."]
 
 
-def _check_name(name: str | None) -> None:
-    if name is not None:
-        is_valid = bool(name.strip()) and len(name) <= MAX_NAME
-        require(is_valid, "name", name, f"a text of 1 to {MAX_NAME} characters")
+def _named(name: str | None) -> str | None:
+    """Return the name of a rule in one line, as the reasons show it. Raises `DataError`."""
+    if name is None:
+        return None
+    in_line = printable(" ".join(name.split()))
+    require(0 < len(in_line) <= MAX_NAME, "name", name, f"a text of 1 to {MAX_NAME} characters")
+    return in_line
 
 
 def _stored(workspace: Workspace, rule: Rule) -> Rule:

@@ -203,7 +203,9 @@ def numbers(
 
 def _lead(fused: Scores, positions: np.ndarray) -> np.ndarray:
     """Return by how much each hit leads, (n,). All items count, whether they may be hits or not."""
-    scores = fused.scores
+    # A rule of the owner makes no other hit a better or a worse match.
+    evidence = fused.evidence()
+    scores = evidence.scores
     if len(scores) < 2:
         return np.ones(len(positions))
     best_position = int(scores.argmax())
@@ -212,7 +214,7 @@ def _lead(fused: Scores, positions: np.ndarray) -> np.ndarray:
         float(scores[:best_position].max(initial=-np.inf)),
         float(scores[best_position + 1 :].max(initial=-np.inf)),
     )
-    height = best - fused.moments[0]
+    height = best - evidence.moments[0]
     lead = (best - second) / height if height > 0 else 0.0
     return np.where(scores[positions] >= best, lead, 0.0)
 

@@ -133,7 +133,7 @@ class QueryRules:
             notes = notes if covered.any() else []
             covered = covered | is_pinned
         return replace(
-            plus(scores, PINS.name, values, parts),
+            plus(scores, PINS.name, values, parts, is_evidence=False),
             covered=covered,
             notes=notes,
             raw=scores.raw,
@@ -177,6 +177,8 @@ class OwnerRules:
     buried: Mapping[str, Sequence[Placed]]
     # By the number of a rule, why it or a part of it is skipped.
     problems: Mapping[int, str] = field(default_factory=dict)
+    # The numbers of the rules of which a part counts.
+    partial: frozenset[int] = frozenset()
 
     @classmethod
     def of(cls, rules: Sequence[Rule], catalog: StoredCatalog) -> OwnerRules:
@@ -185,18 +187,24 @@ class OwnerRules:
         pinned: dict[str, list[Placed]] = {}
         buried: dict[str, list[Placed]] = {}
         problems: dict[int, str] = {}
+        partial: set[int] = set()
         for rule in rules:
+            if rule.kind != BOOST:
+                by_query = pinned if rule.kind == PIN else buried
+                of_query = by_query.setdefault(query_key(str(rule.query)), [])
+                if gone := _place(rule, catalog, of_query):
+                    verb = "is" if len(gone) == 1 else "are"
+                    problems[rule.number] = f"{listed_names(gone)} {verb} not in the catalog"
+                if 0 < len(gone) < len(rule.items):
+                    partial.add(rule.number)
+                continue
             try:
-                if rule.kind == BOOST:
-                    boosts.append(_read_boost(rule, catalog))
-                else:
-                    by_query = pinned if rule.kind == PIN else buried
-                    _place(rule, catalog, by_query.setdefault(query_key(str(rule.query)), []))
+                boosts.append(_read_boost(rule, catalog))
             except (DamagedError, DeadlineError):
                 raise
             except QkvError as error:
                 problems[rule.number] = str(error)
-        return cls(rules, boosts, pinned, buried, problems)
+        return cls(rules, boosts, pinned, buried, problems, frozenset(partial))
 
     @cached_property
     def of_any_question(self) -> QueryRules:
@@ -230,7 +238,8 @@ class OwnerRules:
         return is_asked and rule.number in self.problems
 
     def _note(self, rule: Rule) -> str:
-        return f"Rule {rule.number} is skipped: {self.problems[rule.number]}."
+        part = " in part" if rule.number in self.partial else ""
+        return f"Rule {rule.number} is skipped{part}: {self.problems[rule.number]}."
 
 
 def _of_keys(by_query: Mapping[str, Sequence[Placed]], keys: Iterable[str]) -> list[Placed]:
@@ -261,9 +270,9 @@ def items_under(catalog: StoredCatalog, condition: str, what: str) -> np.ndarray
         raise QkvError(str(error).replace("`where`", what, 1)) from None
 
 
-def _place(rule: Rule, catalog: StoredCatalog, of_query: list[Placed]) -> None:
-    """Append the items of a pin or a bury to those of its query, each once. Raises `QkvError`,
-    which names items that are not in the catalog, after the others are appended.
+def _place(rule: Rule, catalog: StoredCatalog, of_query: list[Placed]) -> list[str]:
+    """Append the items of a pin or a bury to those of its query, each once, and return the ids that
+    are not in the catalog.
     """
     ids = catalog.ids("items")
     unnamed = PINNED if rule.kind == PIN else BURIED
@@ -276,9 +285,7 @@ def _place(rule: Rule, catalog: StoredCatalog, of_query: list[Placed]) -> None:
         elif row not in known:
             known.add(row)
             of_query.append(Placed(row, rule.name or unnamed))
-    if gone:
-        verb = "is" if len(gone) == 1 else "are"
-        raise QkvError(f"{listed_names(gone)} {verb} not in the catalog")
+    return gone
 
 
 def boost_name(rule: Rule) -> str:

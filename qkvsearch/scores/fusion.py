@@ -63,6 +63,11 @@ class Scores:
         """
         return moments(self.scores)
 
+    def evidence(self) -> Scores:
+        """Return the same without what an owner adds, which is no sign that an item matches."""
+        heads = [head for head in self.addends if head.is_evidence]
+        return self if len(heads) == len(self.addends) else summed(heads)
+
     def allowed(self, mask: np.ndarray | None = None) -> np.ndarray:
         """Return the items of `mask`, bool (n_items,), that the head knows anything about."""
         if mask is None:

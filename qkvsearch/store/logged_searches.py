@@ -109,7 +109,7 @@ def _search(record: dict[str, Any]) -> LoggedSearch:
         _whole(record.get("offset", 0)),
         record.get("typing", False) is True,
         record.get("options", False) is True,
-        record.get("no_hits"),
+        _reasons(record.get("no_hits")),
     )
 
 
@@ -118,6 +118,13 @@ def _click(record: dict[str, Any]) -> tuple[str, str, int]:
     if not isinstance(item, str | int | float):
         raise TypeError("no id")
     return _text(record["click"]), id_text(item), _whole(record["position"])
+
+
+def _reasons(value: Any) -> Mapping[str, Any] | None:
+    """Return why there were no hits. Raises `TypeError` for anything else."""
+    if value is not None and not isinstance(value, dict):
+        raise TypeError("no object")
+    return value
 
 
 def _text(value: Any) -> str:
@@ -145,7 +152,7 @@ def forget_in_log(workspace: Path, user: Id, *, dry_run: bool = False) -> int:
 
 def _forget(folder: Path, user: Id, dry_run: bool) -> int:
     """Delete the searches of a log that name a user. Raises `OSError`."""
-    name = re.compile(rf"(?<!\w){re.escape(id_text(user))}(?!\w)", re.IGNORECASE)
+    name = _as_word(id_text(user))
     files = log_files(folder)
     ids = {
         str(record["search"])
@@ -157,6 +164,20 @@ def _forget(folder: Path, user: Id, dry_run: bool) -> int:
         for file in files:
             _leave_out(file, ids)
     return len(ids)
+
+
+def _as_word(name: str) -> re.Pattern[str]:
+    """Return what finds a name as a word, in any case. Where it begins or ends with a letter that
+    has no case, as in Chinese, another one may be beside it: there are no spaces between words.
+
+    >>> [bool(_as_word(name).search("Hi Ann, 给张三的信")) for name in ("ann", "an", "张三")]
+    [True, False, True]
+    """
+    before, after = (
+        "" if letter.isalpha() and letter.upper() == letter.lower() else boundary
+        for letter, boundary in ((name[:1], r"(?<!\w)"), (name[-1:], r"(?!\w)"))
+    )
+    return re.compile(f"{before}{re.escape(name)}{after}", re.IGNORECASE)
 
 
 def _record(line: bytes) -> dict[str, Any] | None:

@@ -256,12 +256,21 @@ class SearchLog:
             self._day, self._number = day, 1
         while True:
             path = self.folder / f"{day}-{self._number}.jsonl"
+            if not path.exists():
+                # Others may be ahead, and the files before theirs deleted: none goes between these.
+                self._number = max(self._number, self._last_number(day))
+                path = self.folder / f"{day}-{self._number}.jsonl"
             file = os.open(path, APPENDING, 0o600)
             if os.fstat(file).st_size < MAX_FILE:
                 return file
             os.close(file)
             self._number += 1
             self.tidy()
+
+    def _last_number(self, day: date) -> int:
+        """Return the number of the last file of a day; 0 where it has none. Raises `OSError`."""
+        names = (FILE_NAME.fullmatch(path.name) for path in log_files(self.folder))
+        return max((int(name[2]) for name in names if name and name[1] == str(day)), default=0)
 
     def _failed(self, error: OSError) -> None:
         if not self._has_failed:

@@ -26,6 +26,7 @@ COMMAND = [sys.executable, "-c", "from qkvsearch.cli import main; main()"]
         (("recommend",), 2, "--like"),
         (("recommend", "--user", "a", "--user", "b"), 2, "--user is given 2 times"),
         (("search", "x", "--where", "a = 1", "--where", "b = 2"), 2, "--where is given 2 times"),
+        (("rules", "add", "--pin", "a=1", "--pin", "b=2"), 2, "--pin is given 2 times"),
         (("evaluate", "search", "--queries", "a", "--queries", "b"), 2, "--queries is given 2"),
         (("attend", "x", "--mask", "triangle"), 2, "triangle"),
     ],

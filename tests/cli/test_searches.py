@@ -57,6 +57,12 @@ def test_no_log_is_said(qkv, shop_here):
     assert qkv("searches", "--format", "json").json() == []
 
 
+def test_a_log_without_such_queries_is_not_called_empty(qkv, shop_here):
+    SearchLog(shop_here, 30, print).add_search("a", "hammer", total=2, shown=[5, 6])
+    assert qkv("searches", "--only", "no_hits").stderr == "No query of the log is one of these.\n"
+    assert "there are 1" in qkv("searches", "--offset", 9).stderr
+
+
 def test_lines_that_cannot_be_read_are_counted(qkv, logged):
     with next(logged.folder.glob("*.jsonl")).open("a") as file:
         file.write("\n{")
@@ -75,6 +81,20 @@ def test_clicks_measure_search(qkv, logged):
     text = " ".join(qkv("evaluate", "search", "--from-clicks").stdout.split())
     assert "3 clicks on hits of 1 query" in text
     assert "Position bias is not corrected" in text
+
+
+def test_rules_count_for_clicks_and_are_left_out_beside_them(qkv, logged):
+    """The item of all clicks is the fourth hit, or a pinned one."""
+    assert qkv("rules", "add", "--pin", "hammer=2").code == 0
+    evaluate = ("evaluate", "search", "--from-clicks", "--format", "json")
+    found = qkv(*evaluate).json()
+    assert found["metrics"]["mrr@10"] == 1
+    without = found["baselines"]["no rules"]["mrr@10"]
+    assert without < 1
+    assert found["baselines"]["lexical"]["mrr@10"] < 1
+    left_out = qkv(*evaluate, "--no-rules").json()
+    assert left_out["metrics"]["mrr@10"] == without
+    assert set(left_out["baselines"]) == {"lexical"}
 
 
 def test_clicks_and_judgements_exclude_each_other(qkv, logged, tmp_path):

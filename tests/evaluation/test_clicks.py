@@ -123,6 +123,17 @@ class TestQueries:
         assert row["pin"] is None
         assert row["clicked"][0]["title"] is None
 
+    def test_nothing_is_proposed_that_would_be_read_otherwise(self):
+        """`rules add --pin a = b=9` pins an item `b=9`; a synonym has no comma."""
+        searches = [(v, 0, "a = b", {"clicks": {"9": 4}}) for v in "abc"]
+        assert rows(*searches)[0]["pin"] is None
+        for typed in ("red settee, big", "red settee => sofa", "red #settee"):
+            searches = []
+            for visitor in "abc":
+                searches += [(visitor, 0, typed, UNKNOWN), (visitor, 20, "red couch")]
+            (row,) = (row for row in rows(*searches) if row["query"] == typed)
+            assert (row["next"][0]["query"], row["synonyms"]) == ("red couch", None)
+
     def test_what_visitors_searched_for_next_is_a_synonym(self):
         searches = []
         for visitor in "abc":

@@ -143,19 +143,37 @@ def test_the_oldest_files_go_where_all_are_too_large(workspace, said, monkeypatc
     ]
 
 
+def test_no_new_file_goes_between_old_ones(log, workspace, said, monkeypatch):
+    """A server that starts or was idle while others wrote goes on where these are."""
+    searched(log, "first")
+    folder = log_folder(workspace)
+    (folder / f"{today()}-1.jsonl").unlink()
+    (folder / f"{today()}-10.jsonl").touch()
+    searched(log, "idle")
+    searched(SearchLog(workspace, 30, said), "started")
+    assert [path.name for path in log_files(folder)] == [f"{today()}-10.jsonl"]
+    assert queries(workspace) == ["idle", "started"]
+    monkeypatch.setattr(search_log, "MAX_FILE", 1)
+    searched(log, "in another")
+    assert [path.name for path in log_files(folder)][1:] == [f"{today()}-11.jsonl"]
+
+
 def test_a_line_that_was_cut_short_costs_no_other_one(log, workspace):
     first = searched(log, "first")
     (file,) = log_files(log_folder(workspace))
+    line = file.read_text()
     with file.open("ab") as opened:
         opened.write(b'\n{"search":"cut sh')
     searched(log, "second")
     with file.open("ab") as opened:
+        spoilt = json.loads(line) | {"no_hits": 5}
+        opened.write(b"\n" + json.dumps(spoilt).encode())
         opened.write(b'\n[1]\n{"search": 5}\n\xff\n{"click": "x", "item": [], "position": 1}')
     read = read_log(workspace)
     assert [search.query for search in read.searches] == ["first", "second"]
     assert read.searches[0].id == first
-    assert read.n_unreadable == 5
-    assert "5 lines" in read.notes()[0]
+    assert read.n_unreadable == 6
+    assert "6 lines" in read.notes()[0]
 
 
 def test_a_full_disk_breaks_no_search_and_is_said_once(log, workspace, said, monkeypatch):
@@ -256,6 +274,12 @@ class TestForget:
         assert b"ANN@" not in b"".join(
             path.read_bytes() for path in log_files(log_folder(workspace))
         )
+
+    def test_a_name_in_chinese_is_found_without_spaces_around_it(self, log, workspace):
+        searched(log, "给张三的信")
+        searched(log, "张先生")
+        assert forget_in_log(workspace, "张三") == 1
+        assert queries(workspace) == ["张先生"]
 
     def test_a_click_in_another_file_goes_too(self, log, workspace, monkeypatch):
         monkeypatch.setattr(search_log, "MAX_FILE", 1)

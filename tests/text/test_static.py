@@ -211,6 +211,7 @@ LONG_TEXTS = [
     "\n a blank line\n\nfirst" + " word" * 150,
     "</s> is no word of " + "a text " * 90,
     "注意力 " * 200,
+    "▁ ▁ " * 200,
 ]
 
 

@@ -22,7 +22,13 @@ from qkvsearch.evaluation.clicks.counted import counted_searches, folded
 from qkvsearch.evaluation.clicks.position_bias import FLOOR, MIN_CLICKS, PositionBias, position_bias
 from qkvsearch.evaluation.metrics import interval, resampled_means
 from qkvsearch.evaluation.results import OURS, Evaluation
-from qkvsearch.evaluation.search_protocol import BASELINE, DEPTH, Search, figures_of
+from qkvsearch.evaluation.search_protocol import (
+    BASELINE,
+    DEPTH,
+    WITHOUT_RULES,
+    Search,
+    figures_of,
+)
 from qkvsearch.rank.loaded_build import LoadedBuild
 from qkvsearch.rank.questions import SearchQuestion
 from qkvsearch.rank.search import search
@@ -129,19 +135,22 @@ def evaluate_build(
     progress: Progress | None = None,
 ) -> ClickEvaluation:
     """Evaluate the searches of a build with these heads (None: all), beside the lexical head alone,
-    by the log of its workspace. Raises `QkvError`.
+    by the log of its workspace. Where there are rules of the owner, the same heads without them are
+    one more baseline. Raises `QkvError`.
     """
 
-    def asking(heads: list[str] | None) -> Search:
+    def asking(heads: list[str] | None, rules: bool) -> Search:
         def ask(query: str, k: int) -> list[Id]:
-            question = SearchQuestion(query=query, k=k, heads=heads)
+            question = SearchQuestion(query=query, k=k, heads=heads, rules=rules)
             return [hit.id for hit in search(build, question)]
 
         return ask
 
-    systems = {OURS: asking(heads)}
+    systems = {OURS: asking(heads, rules=True)}
     if heads is None or {*heads} != {BASELINE}:
-        systems[BASELINE] = asking([BASELINE])
+        systems[BASELINE] = asking([BASELINE], rules=False)
+    if build.rules is not None:
+        systems[WITHOUT_RULES] = asking(heads, rules=False)
     return evaluate_clicks(read_log(workspace), systems, build.catalog.ids("items"), progress)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,6 +22,8 @@ NEXT_SECONDS = 120.0
 MIN_NEXT = 2
 # How many of the next searches, and of the items that were clicked on, are listed.
 N_LISTED = 3
+# Signs with a meaning of their own in the file of synonyms.
+IS_SYNONYM_SIGN = re.compile("[,#]|=>").search
 # The problems of a query, by which a list is chosen.
 NO_HITS, NO_CLICKS = PROBLEMS = ("no_hits", "no_clicks")
 NAMES = (
@@ -172,14 +175,16 @@ def _synonyms(asked: AskedQuery) -> str | None:
         words, others = folded(asked.query).split(), query.split()
         mine = [word for word in words if word not in others]
         theirs = [word for word in others if word not in words]
-        if mine and theirs:
+        if mine and theirs and not any(map(IS_SYNONYM_SIGN, [*mine, *theirs])):
             return f"{' '.join(mine)}, {' '.join(theirs)}"
     return None
 
 
 def _pin(asked: AskedQuery, known: Mapping[str, str]) -> str | None:
-    """Return the rule that brings the item to the top which visitors clicked on further down."""
-    if asked.problem != NO_CLICKS:
+    """Return the rule that brings the item to the top which visitors clicked on further down; None
+    where there is none, or `rules add --pin` would take a part of the query for the item.
+    """
+    if asked.problem != NO_CLICKS or "=" in asked.query:
         return None
     for item, _ in asked.clicked.most_common(N_LISTED):
         if item in known:

@@ -35,7 +35,10 @@ class RecurringWords(dict[str, bytes]):
 
     def __init__(self, tokenizer: Any, plain: Any) -> None:
         self._tokenizer = tokenizer
-        self._special = [token.content for token in plain.get_added_tokens_decoder().values()]
+        # A text with one of these is cut as a whole. The sign that stands for a space merges with
+        # those before it.
+        special = [token.content for token in plain.get_added_tokens_decoder().values()]
+        self._special = [*special, BEGINS]
         # What comes before the subwords of a word behind the end of a line, where nothing merges:
         # the end of the line, and what the tokenizer puts before a text.
         self._before = self._cut("\n")
