@@ -197,8 +197,9 @@ class SearchLog:
         return is_recent and hmac.compare_digest(signature, expected)
 
     def expire(self) -> None:
-        """Delete the files that are older than `days`, and the oldest ones that are too much. Raises
-        `OSError`.
+        """Delete the files that are older than `days`, and the oldest ones that are too much.
+
+        Raises `OSError`.
         """
         files = log_files(self.folder)
         first_day = today() - timedelta(self.days - 1)
