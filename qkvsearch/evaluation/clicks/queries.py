@@ -10,6 +10,7 @@ from typing import Any
 from qkvsearch.evaluation.clicks.counted import counted_searches, folded
 from qkvsearch.rank.listing import Listing
 from qkvsearch.store.logged_searches import LoggedSearch, LoggedSearches
+from qkvsearch.tables.synonyms import ARROW
 
 # The first hits, which people look at.
 N_FIRST = 3
@@ -22,6 +23,8 @@ MIN_NEXT = 2
 # How many of the next searches, and of the items that were clicked on, are listed.
 N_LISTED = 3
 # The problems of a query, by which a list is chosen.
+# Signs that mean something in a file of synonyms: a stranger's query must not write another rule.
+OF_SYNONYMS = (",", "#", ARROW)
 NO_HITS, NO_CLICKS = PROBLEMS = ("no_hits", "no_clicks")
 NAMES = (
     "query",
@@ -57,6 +60,8 @@ class AskedQuery:
     clicked: Counter[str] = field(default_factory=Counter)
     # What the same visitors searched for next, without a click before.
     next: Counter[str] = field(default_factory=Counter)
+    # Which visitors did: one can try the same a thousand times.
+    next_visitors: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
 
     def add(self, search: LoggedSearch) -> None:
         """Count a search."""
@@ -98,7 +103,9 @@ def asked_queries(log: LoggedSearches) -> list[AskedQuery]:
     for search, following in _attempts(counted):
         is_better = following.total and not log.clicks[search.id]
         if is_better and folded(search.query) != folded(following.query):
-            queries[folded(search.query)].next[folded(following.query)] += 1
+            asked, then = queries[folded(search.query)], folded(following.query)
+            asked.next[then] += 1
+            asked.next_visitors[then].add(search.visitor)
     return sorted(queries.values(), key=lambda one: (-one.n_searches, one.query))
 
 
@@ -166,20 +173,21 @@ def _synonyms(asked: AskedQuery) -> str | None:
     """
     if asked.problem is None:
         return None
-    for query, n in asked.next.most_common():
-        if n < MIN_NEXT:
-            break
+    for query, _ in asked.next.most_common():
+        if len(asked.next_visitors[query]) < MIN_NEXT:
+            continue
         words, others = folded(asked.query).split(), query.split()
         mine = [word for word in words if word not in others]
         theirs = [word for word in others if word not in words]
-        if mine and theirs:
-            return f"{' '.join(mine)}, {' '.join(theirs)}"
+        line = f"{' '.join(mine)}, {' '.join(theirs)}"
+        if mine and theirs and not any(sign in "".join(mine + theirs) for sign in OF_SYNONYMS):
+            return line
     return None
 
 
 def _pin(asked: AskedQuery, known: Mapping[str, str]) -> str | None:
     """Return the rule that brings the item to the top which visitors clicked on further down."""
-    if asked.problem != NO_CLICKS:
+    if asked.problem != NO_CLICKS or "=" in asked.query:  # which ends the query of a rule
         return None
     for item, _ in asked.clicked.most_common(N_LISTED):
         if item in known:

@@ -268,7 +268,9 @@ def test_what_strangers_wrote_is_text_and_leads_to_web_pages_alone(shop, on, exp
 def test_an_answer_does_not_open_a_box_that_was_left(shop, on, expect):
     with on(shop[0]) as page:
         page.evaluate(
-            """() => { const real = fetch; const held = new Promise((go) => { window.answer = go; });
+            """() => {
+            const real = fetch;
+            const held = new Promise((answer) => { window.answer = answer; });
             window.fetch = async (...asked) => { await held; return real(...asked); }; }"""
         )
         box = typed(page, "tent")
