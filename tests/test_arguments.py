@@ -109,7 +109,9 @@ def test_what_can_be_is_taken(name):
 
 
 def test_a_refusal_says_what_was_given():
-    with pytest.raises(QkvError, match=r"^`damping` must be a number from 0 to 1e\+09, not nan$"):
+    with pytest.raises(
+        QkvError, match=r"^`damping` must be a number from 0 to 1,000,000,000, not nan$"
+    ):
         check(k=3, damping=NAN)
 
 

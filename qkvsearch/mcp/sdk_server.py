@@ -17,6 +17,7 @@ from qkvsearch.errors import BUG, QkvError, for_others, is_of_workspace, suggest
 from qkvsearch.mcp.tool_answers import Answer, as_text
 from qkvsearch.mcp.tool_arguments import read_arguments, schema_of
 from qkvsearch.mcp.tools import INSTRUCTIONS, Tool
+from qkvsearch.rank.request_limits import MAX_LENGTH
 from qkvsearch.terminal import shorten
 
 log = logging.getLogger("qkvsearch.mcp")
@@ -39,7 +40,7 @@ def make_server(ask: Ask, tools: Sequence[Tool], *, name: str) -> Server[Any]:
         tool = by_name.get(call.name)
         if tool is None:
             known = ", ".join(by_name)
-            near = suggest(call.name, list(by_name))
+            near = suggest(call.name[:MAX_LENGTH], list(by_name))
             raise MCPError(
                 code=types.INVALID_PARAMS,
                 message=f"there is no tool {shorten(call.name)!r}{near} (tools: {known})",

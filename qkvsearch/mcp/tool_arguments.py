@@ -123,8 +123,8 @@ def _read(name: str, option: Option, value: Any) -> Any:
         return {_check_size(name, item): rating for item, rating in value.items()}
     if option.kind == "condition":
         check_text(name, value)
-    option.check(name, value)
     _check_size(name, value)
+    option.check(name, value)
     most = MOST.get(name)
     if most is not None and is_whole(value) and value > most:
         advice = "; `offset` goes on" if name == "k" else ""

@@ -118,9 +118,9 @@ class Option:
         if self.minimum is None:
             return kind
         if self.maximum is not None:
-            return f"{kind} from {self.minimum:g} to {self.maximum:g}"
+            return f"{kind} from {self.minimum:,.12g} to {self.maximum:,.12g}"
         limit = " above" if self.is_open else ", at least"
-        return f"{kind}{limit} {self.minimum:g}"
+        return f"{kind}{limit} {self.minimum:,.12g}"
 
     def _check_reasons(self, name: str, value: Any) -> None:
         if isinstance(value, str):

@@ -49,7 +49,6 @@ MAX_REMEMBERED = 10_000
 APPENDING = (
     os.O_WRONLY
     | os.O_APPEND
-    | os.O_CREAT
     # A link may lead anywhere, and a pipe would wait for a reader.
     | getattr(os, "O_NOFOLLOW", 0)
     | getattr(os, "O_NONBLOCK", 0)
@@ -200,8 +199,7 @@ class SearchLog:
     def expire(self) -> None:
         """Delete the files that are older than `days`, and the oldest ones that are too much.
 
-        Raises
-        `OSError`.
+        Raises `OSError`.
         """
         files = log_files(self.folder)
         first_day = today() - timedelta(self.days - 1)
@@ -255,22 +253,26 @@ class SearchLog:
         if day != self._day:
             self._day, self._number = day, 1
         while True:
-            path = self.folder / f"{day}-{self._number}.jsonl"
-            if not path.exists():
-                # Others may be ahead, and the files before theirs deleted: none goes between these.
-                self._number = max(self._number, self._last_number(day))
-                path = self.folder / f"{day}-{self._number}.jsonl"
-            file = os.open(path, APPENDING, 0o600)
+            try:
+                file = os.open(self._file(), APPENDING)
+            except FileNotFoundError:
+                # It may have been deleted as the oldest one: made anew it would be deleted first.
+                self._number = max(self._number, self._last_number())
+                file = os.open(self._file(), APPENDING | os.O_CREAT, 0o600)
             if os.fstat(file).st_size < MAX_FILE:
                 return file
             os.close(file)
             self._number += 1
             self.tidy()
 
-    def _last_number(self, day: date) -> int:
-        """Return the number of the last file of a day; 0 where it has none. Raises `OSError`."""
-        names = (FILE_NAME.fullmatch(path.name) for path in log_files(self.folder))
-        return max((int(name[2]) for name in names if name and name[1] == str(day)), default=0)
+    def _file(self) -> Path:
+        return self.folder / f"{self._day}-{self._number}.jsonl"
+
+    def _last_number(self) -> int:
+        """Return the number of the newest file of the day; 0 where it has none."""
+        matches = (FILE_NAME.fullmatch(file.name) for file in log_files(self.folder))
+        numbers = [int(match[2]) for match in matches if match and match[1] == str(self._day)]
+        return max(numbers, default=0)
 
     def _failed(self, error: OSError) -> None:
         if not self._has_failed:

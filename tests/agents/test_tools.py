@@ -8,6 +8,7 @@ from mcp.shared.exceptions import MCPError
 
 import qkvsearch
 from qkvsearch.errors import DamagedError
+from qkvsearch.mcp import sdk_server
 from qkvsearch.mcp.tool_answers import as_text
 from qkvsearch.mcp.tools import NOT_A_TOOLS, OF_WHY, READING, RECORD
 from qkvsearch.rank.questions import (
@@ -258,11 +259,12 @@ def test_a_long_text_of_an_item_is_cut(agent_of, tmp_path):
         ("search", {"query": "tent", "k": True}, "`k` must be a whole number"),
         ("search", {"query": "tent", "k": 101}, "`k`: at most 100 at once"),
         ("search", {"query": "x" * 2001}, "at most 2,000 characters"),
+        ("search", {"query": "x" * 300_000}, "at most 2,000 characters"),
         ("search", {"query": "tent", "fields": ["x"] * 1001}, "`fields`: 1,001 are too many"),
         ("search", {"query": "tent", "fields": ["prise"]}, "did you mean price"),
         ("search", {"query": "tent", "where": "nonsense ("}, "there is no such function"),
         ("search", {"query": "tent", "where": ["price < 3"]}, "`where` must be a text"),
-        ("search", {"query": "tent", "max_chars": 10}, "`max_chars` must be a whole number"),
+        ("search", {"query": "tent", "max_chars": 10}, "a whole number from 500 to 1,000,000"),
         ("similar", {"items": []}, "`items`"),
         ("similar", {"items": ["Tnt 1"]}, "did you mean Tent 1"),
         ("recommend", {"likes": {"a": 1}}, "`likes`"),
@@ -295,6 +297,15 @@ def test_an_unknown_tool_is_an_error_of_the_protocol(agent):
         flatten_subgroups=True,
     ):
         agent.results(("recommand", {}))
+
+
+def test_names_near_an_endless_one_are_not_looked_for(agent, monkeypatch):
+    # That would take the time of other clients, whose event loop it is.
+    looked_for = []
+    monkeypatch.setattr(sdk_server, "suggest", lambda name, _: looked_for.append(len(name)) or "")
+    with pytest.RaisesGroup(MCPError, allow_unwrapped=True, flatten_subgroups=True):
+        agent.results(("x" * 500_000, {}))
+    assert looked_for == [2000]
 
 
 @pytest.mark.parametrize("error", [DamagedError("/secret/place", "too short"), ZeroDivisionError()])

@@ -161,8 +161,22 @@ class TestQueries:
         assert found["settee"]["synonyms"] is None
 
     def test_one_visitor_alone_proposes_nothing(self):
-        found = rows(("a", 0, "settee", UNKNOWN), ("a", 30, "rope"))
+        found = rows(*[("a", 0, "settee", UNKNOWN), ("a", 30, "rope")] * 3)
         assert {row["query"]: row["synonyms"] for row in found}["settee"] is None
+
+    @pytest.mark.parametrize("query", ["settee,tent", "settee#", "settee=>tent", "#settee"])
+    def test_a_query_cannot_write_another_rule_of_synonyms(self, query):
+        searches = []
+        for visitor in "ab":
+            searches += [(visitor, 0, query, UNKNOWN), (visitor, 30, "sofa")]
+        found = {row["query"]: row for row in rows(*searches)}
+        assert found[query]["next"] == [{"query": "sofa", "searches": 2}]
+        assert found[query]["synonyms"] is None
+
+    def test_a_query_cannot_pin_another_item(self):
+        searches = [(v, 0, "tent=8,", {"clicks": {"9": 4}}) for v in "abc"]
+        (row,) = rows(*searches)
+        assert (row["problem"], row["pin"]) == ("no_clicks", None)
 
     def test_only_those_with_a_problem_by_pages(self):
         searches = [(v, 0, query, UNKNOWN) for query in ("x", "y", "z") for v in "ab"]

@@ -158,6 +158,22 @@ def test_no_new_file_goes_between_old_ones(log, workspace, said, monkeypatch):
     assert [path.name for path in log_files(folder)][1:] == [f"{today()}-11.jsonl"]
 
 
+def test_a_server_that_starts_again_goes_on_in_the_newest_file(workspace, said, monkeypatch):
+    # The first files of the day are deleted by then: what went into new ones of their names would
+    # be read as the oldest, and be deleted next.
+    monkeypatch.setattr(search_log, "MAX_FILE", 1_000)
+    monkeypatch.setattr(search_log, "MAX_ALL", 4_000)
+    first, idle = SearchLog(workspace, 30, said), SearchLog(workspace, 30, said)
+    searched(idle, "earliest")
+    for number in range(40):
+        searched(first, f"old {number}")
+    assert not (first.folder / f"{today()}-1.jsonl").exists()
+    for number, server in enumerate((SearchLog(workspace, 30, said), idle)):
+        searched(server, f"new {number}")
+    assert queries(workspace)[-2:] == ["new 0", "new 1"]
+    assert not said
+
+
 def test_a_line_that_was_cut_short_costs_no_other_one(log, workspace):
     first = searched(log, "first")
     (file,) = log_files(log_folder(workspace))

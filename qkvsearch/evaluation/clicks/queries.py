@@ -22,7 +22,7 @@ NEXT_SECONDS = 120.0
 MIN_NEXT = 2
 # How many of the next searches, and of the items that were clicked on, are listed.
 N_LISTED = 3
-# Signs with a meaning of their own in the file of synonyms.
+# Signs that mean something in a file of synonyms: a stranger's query must not write another rule.
 IS_SYNONYM_SIGN = re.compile("[,#]|=>").search
 # The problems of a query, by which a list is chosen.
 NO_HITS, NO_CLICKS = PROBLEMS = ("no_hits", "no_clicks")
@@ -60,6 +60,8 @@ class AskedQuery:
     clicked: Counter[str] = field(default_factory=Counter)
     # What the same visitors searched for next, without a click before.
     next: Counter[str] = field(default_factory=Counter)
+    # Which visitors did: one can try the same a thousand times.
+    next_visitors: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
 
     def add(self, search: LoggedSearch) -> None:
         """Count a search."""
@@ -101,7 +103,9 @@ def asked_queries(log: LoggedSearches) -> list[AskedQuery]:
     for search, following in _attempts(counted):
         is_better = following.total and not log.clicks[search.id]
         if is_better and folded(search.query) != folded(following.query):
-            queries[folded(search.query)].next[folded(following.query)] += 1
+            asked, then = queries[folded(search.query)], folded(following.query)
+            asked.next[then] += 1
+            asked.next_visitors[then].add(search.visitor)
     return sorted(queries.values(), key=lambda one: (-one.n_searches, one.query))
 
 
@@ -169,9 +173,9 @@ def _synonyms(asked: AskedQuery) -> str | None:
     """
     if asked.problem is None:
         return None
-    for query, n in asked.next.most_common():
-        if n < MIN_NEXT:
-            break
+    for query, _ in asked.next.most_common():
+        if len(asked.next_visitors[query]) < MIN_NEXT:
+            continue
         words, others = folded(asked.query).split(), query.split()
         mine = [word for word in words if word not in others]
         theirs = [word for word in others if word not in words]

@@ -76,6 +76,8 @@ let column = 0;
 let asked = null;
 let under = new AbortController();
 let timer = 0;
+// Whether an answer may open the list: not after somebody has left the box or closed it.
+let isWanted = false;
 // What a hit shows: a promise of the columns.
 let shown = null;
 
@@ -187,7 +189,7 @@ function pick(hit, event) {
   if (asked.id) {
     const headers = { "Content-Type": "application/json", ...(options.token && { Authorization: `Bearer ${options.token}` }) };
     const body = JSON.stringify({ query_id: asked.id, item: hit.id, position: hit.rank });
-    fetch(`${server}/api/v1/clicks`, { method: "POST", keepalive: true, credentials: "omit", headers, body }).catch(() => null);
+    fetch(`${server}/api/v1/clicks`, { method: "POST", keepalive: true, credentials: "omit", referrerPolicy: "no-referrer", headers, body }).catch(() => null);
   }
   const picked = new CustomEvent("qkvsearch-pick", { detail: hit, bubbles: true, composed: true, cancelable: true });
   if (!host.dispatchEvent(picked)) event.preventDefault();
@@ -230,15 +232,17 @@ function show(given, sentence, active = -1) {
   grid.append(...lines.filter((line) => line.parentElement !== grid));
   grid.hidden = !rows.length;
   moveTo(active, 0);
-  if (rows.length || sentence) open();
+  if (isWanted && (rows.length || sentence)) open();
 }
 
 function open() {
+  isWanted = true;
   popup.hidden = false;
   input.setAttribute("aria-expanded", String(rows.length > 0));
 }
 
 function close() {
+  isWanted = false;
   popup.hidden = true;
   input.setAttribute("aria-expanded", "false");
   moveTo(-1, 0);
@@ -275,7 +279,10 @@ function pressed({ key }) {
   if (key === "Enter") {
     const active = isOpen && rows[row]?.[column];
     if (active) (active.querySelector("a") ?? active).click();
-    else search(true);
+    else {
+      isWanted = true;
+      search(true);
+    }
     return true;
   }
   if (key === "Escape" && !popup.hidden) {
@@ -286,6 +293,7 @@ function pressed({ key }) {
 }
 
 onTyped(input, () => {
+  isWanted = true;
   clearTimeout(timer);
   timer = setTimeout(search, WAIT_MS);
 });
@@ -294,7 +302,10 @@ input.addEventListener("keydown", (event) => {
   event.preventDefault();
   event.stopPropagation();
 });
-input.addEventListener("focus", () => asked && open());
+input.addEventListener("focus", () => {
+  isWanted = true;
+  if (asked) open();
+});
 input.addEventListener("blur", close);
 // The focus stays in the input.
 popup.addEventListener("mousedown", (event) => event.preventDefault());

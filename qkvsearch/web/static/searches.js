@@ -9,6 +9,9 @@ const MOST = Math.min(50, facts.most);
 const command = (line) => el("pre", { lang: "en" }, el("code", {}, `qkvsearch -w WORKSPACE ${line}`));
 const code = (line) => el("code", { lang: "en" }, text(line));
 
+/** A word of a command as a shell reads it: a stranger's query must not be another command. */
+const quoted = (word) => `'${word.replaceAll("'", "'\\''")}'`;
+
 /** The query, as a link to its answers. */
 function asked(query) {
   const to = new URLSearchParams({ q: query });
@@ -34,7 +37,7 @@ const clicked = (found) =>
 function advice(found) {
   const lines = [];
   if (found.synonyms) lines.push([say("synonyms"), " ", code(found.synonyms)]);
-  if (found.pin) lines.push([say("pin"), " ", code(found.pin)]);
+  if (found.pin) lines.push([say("pin"), " ", code(`rules add --pin ${quoted(found.pin)}`)]);
   for (const next of found.next) lines.push([say("next"), " ", asked(next.query), ` (${count(next.searches)})`]);
   if (!lines.length && found.reason === "unknown_words") lines.push([say("anySynonym")]);
   if (!lines.length && found.problem === "no_clicks") lines.push([say("anyPin")]);

@@ -233,6 +233,57 @@ def test_what_is_not_found_and_what_is_misspelled_is_said(shop, on, expect):
         expect(page.get_by_role("status")).to_contain_text("1 result")
 
 
+def test_what_strangers_wrote_is_text_and_leads_to_web_pages_alone(shop, on, expect):
+    script = "<img src=x onerror='document.title = 1'></script><script>document.title = 1</script>"
+    addresses = ["javascript:document.title=1", "JavaScript:alert(1)", "data:text/html,a", "//x"]
+    hits = [
+        {"rank": rank, "id": rank, "title": script, "price": script, "image": to, "url": to}
+        for rank, to in enumerate(addresses, 1)
+    ]
+    reasons = [{"text": script, "value": 1.0}]
+    correction = {"kind": "spelling", "typed": script, "read": script}
+    answers = {
+        "search": {"hits": hits, "total": 4, "corrections": [correction]},
+        "explain/search": {"hit": {**hits[0], "score": 1.0, "reasons": reasons}},
+    }
+
+    def answer(route):
+        found = answers[urlsplit(route.request.url).path.removeprefix("/api/v1/")]
+        route.fulfill(json=found, headers={"Access-Control-Allow-Origin": "*"})
+
+    with on(shop[0]) as page:
+        for name in answers:
+            page.route(f"**/api/v1/{name}?*", answer)
+        typed(page, "tent")
+        expect(page.locator(".title")).to_have_text([script] * 4)
+        expect(page.locator(".price")).to_have_text([script] * 4)
+        expect(page.locator(".note")).to_contain_text(script[:60])
+        page.locator(".why").first.click()
+        expect(page.locator(".reasons p").first).to_contain_text(script)
+        assert page.locator(".popup").locator("a, img, script").count() == 0
+        page.locator(".hit").first.click()
+        expect(page).to_have_title("A shop")
+
+
+def test_an_answer_does_not_open_a_box_that_was_left(shop, on, expect):
+    with on(shop[0]) as page:
+        page.evaluate(
+            """() => {
+            const real = fetch;
+            const held = new Promise((answer) => { window.answer = answer; });
+            window.fetch = async (...asked) => { await held; return real(...asked); }; }"""
+        )
+        box = typed(page, "tent")
+        box.press("Tab")
+        page.evaluate("window.answer()")
+        expect(page.locator(".hit")).not_to_have_count(0)
+        expect(box).to_have_attribute("aria-expanded", "false")
+        expect(page.get_by_role("grid")).to_be_hidden()
+        box.blur()
+        box.focus()
+        expect(page.get_by_role("grid")).to_be_visible()
+
+
 def test_a_site_that_is_not_named_gets_nothing(shop, on, expect):
     with on(shop[1], expected=("CORS", "Failed to load", "qkvsearch:")) as page:
         typed(page, "tent")

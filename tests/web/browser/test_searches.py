@@ -1,6 +1,7 @@
 """Clicks on the search page, and the page of what people searched for."""
 
 import json
+import shlex
 import shutil
 
 import pytest
@@ -77,6 +78,24 @@ def test_the_page_lists_queries_and_what_to_do(language, title, logging_site, vi
         link = page.locator("section a", has_text="xqzvw").first
         assert f"lang={language}" in link.get_attribute("href")
         assert page.locator("nav a[aria-current=page]").inner_text() == title
+
+
+def test_a_rule_is_one_word_of_a_shell(logging_site, visit):
+    query = "it's $(reboot) `x`"
+    row = {"query": query, "searches": 3, "total": 1, "clicks": 1, "problem": "no_clicks"}
+    row |= {"clicked": [], "next": [], "synonyms": None, "pin": f"{query}=m1", "reason": None}
+    listing = {"rows": [row], "total": 1, "notes": []}
+
+    def answer(route):
+        only = "only=" in route.request.url
+        route.fulfill(json=listing if only else {**listing, "rows": []})
+
+    with visit(logging_site, None) as page:
+        page.route("**/api/v1/searches?*", answer)
+        page.goto(f"{logging_site.url}/searches")
+        page.wait_for_selector("#main section")
+        line = page.locator("section").nth(2).locator("code").inner_text()
+    assert shlex.split(line) == ["rules", "add", "--pin", f"{query}=m1"]
 
 
 def test_a_server_without_a_log_says_so(site, visit):
