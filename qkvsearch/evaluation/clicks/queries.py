@@ -47,8 +47,8 @@ class AskedQuery:
     # As it was typed.
     spellings: Counter[str] = field(default_factory=Counter)
     n_searches: int = 0
-    # How many hits it had, and why it had none, the last time. Filters that left nothing do not count
-    # where the query had hits before: they say nothing of its words.
+    # How many hits it had, and why it had none, the last time. Filters that left nothing do not
+    # count where the query had hits before: they say nothing of its words.
     total: int = 0
     no_hits: Mapping[str, Any] | None = None
     # How many hits were clicked on, and how many of these were among the first.
