@@ -537,4 +537,4 @@ def test_a_comparison_says_which_rule_moved_an_item(camp):
 
 def test_held_out_interactions_leave_boosts_out_and_say_so(camp):
     camp.add_rule(boost="stock = 1", by=0.5)
-    assert "Left out: 1 boost of the owner." in camp.evaluate_recommend(k=2).notes
+    assert "Left out: 1 owner's boost." in camp.evaluate_recommend(k=2).notes

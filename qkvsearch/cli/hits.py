@@ -24,7 +24,7 @@ from qkvsearch.cli.text_table import (
     styled,
 )
 from qkvsearch.cli.wrapping import terminal_width, wrapped
-from qkvsearch.errors import quantity
+from qkvsearch.errors import Count, quantity
 from qkvsearch.rank.questions import OPTIONS, SMALLEST, Explain, Question, options_of
 from qkvsearch.terminal import printable
 
@@ -196,6 +196,16 @@ def no_hits_notes(ranking: Ranking, options: dict[str, Any], nothing: str) -> li
         return [f"No hits from position {position:,} on: there are {n_listed:,}."]
     candidates = quantity(ranking.n_candidates, "candidate")
     return [f"No hits: of {candidates} none from position {position:,} on."]
+
+
+def notes_on_conditions(ranking: Ranking) -> list[str]:
+    """Return a note on how many hits there are without the conditions that leave none."""
+    none = ranking.no_hits
+    if none is None or none.reason != "filtered_out":
+        return []
+    conditions = [*(["`where`"] if none.where is not None else []), *none.operators]
+    n = Count(none.total or 0)
+    return [f"Without {' and '.join(conditions)} there {n:is|are} {n} {n:hit|hits}."]
 
 
 def ranking_table(rows: list[dict[str, Any]], ranking: Ranking, full: bool = False) -> str:

@@ -27,6 +27,7 @@ from qkvsearch.cli.hits import (
     explained_rows,
     field_names,
     no_hits_notes,
+    notes_on_conditions,
     question_option,
     ranking_options,
     ranking_table,
@@ -130,7 +131,11 @@ def search(
     envelopes: list[dict[str, Any]] = []
     for id_, text in _texts(query, queries).items():
         ranking = engine.search(text, **options)
-        notes = [*no_hits_notes(ranking, options, ""), *ranking.notes]
+        notes = [
+            *no_hits_notes(ranking, options, ""),
+            *ranking.notes,
+            *notes_on_conditions(ranking),
+        ]
         rows = explained_rows(ranking, explain)
         if is_batch:
             notes = [f"{id_}: {note}" for note in notes]

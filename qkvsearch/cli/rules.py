@@ -151,7 +151,7 @@ def list_rules(output: Output) -> None:
         rows = [
             [row["number"], _in_words(row), *(row[name] or "" for name in names)] for row in listing
         ]
-        return to_table(shown, rows, "" if rows else "no rules")
+        return to_table(shown, rows) if rows else to_table([], [], "no rules")
 
     output.write(listing.to_records(), table, listing.names)
 

@@ -1127,7 +1127,7 @@ class Engine:
         )
         n_recorded = build.snapshot.records.count()
         n_boosts = 0 if build.rules is None else len(build.rules.boosts)
-        left_out = [(n_recorded, "recorded interaction"), (n_boosts, "boost of the owner")]
+        left_out = [(n_recorded, "recorded interaction"), (n_boosts, "owner's boost")]
         notes = [f"Left out: {quantity(n, what)}." for n, what in left_out if n]
         return replace(evaluation, notes=[*notes, *evaluation.notes])
 

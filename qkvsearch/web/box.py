@@ -20,7 +20,7 @@ COMMENT = re.compile(r"^\s*(//[^\n]*|/\*.*?\*/)\n", re.MULTILINE | re.DOTALL)
 INDENTATION = re.compile(r"^\s+", re.MULTILINE)
 EXPORT = re.compile(r"^export (?=const|function|class|async)", re.MULTILINE)
 # The page's own sentences of reasons, and the numbers and corrections beside them.
-OF_THE_PAGE = ("sum", "score", "searchedFor", "none", "more")
+OF_THE_PAGE = ("sum", "score", "searchedFor", "none", "more", "nearest")
 HEADERS = {
     # A page of another site may load the script, which holds nothing of the workspace. What it may
     # ask is decided by `--allow-origin` and its token.

@@ -263,3 +263,13 @@ def test_the_commands_print_this_table(qkv, videos, videos_path, monkeypatch, co
     found = videos.search("attention", k=3, explain=True)
     answer = qkv("-w", videos_path, "search", "attention", "-k", 3, "--explain")
     assert answer.stdout == ranking_table(found.explained_records(), found)
+
+
+def test_conditions_that_leave_nothing_are_named_with_the_hits_without_them(qkv):
+    videos = ("-w", "sample:videos", "search")
+    n_hits = json.loads(qkv(*videos, "bread", "--format", "json", "--envelope").stdout)["total"]
+    assert n_hits > 1
+    said = qkv(*videos, "bread", "--where", "seconds < 0")
+    assert said.stderr.splitlines()[-1] == f"Without --where there are {n_hits} hits."
+    assert "Without" not in qkv(*videos, "xyzzyqq").stderr
+    assert "Without" not in qkv(*videos, "bread", "--where", "seconds > 0").stderr

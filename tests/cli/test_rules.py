@@ -19,6 +19,10 @@ def found(qkv, shop_copy):
     return lambda *args: search("search", *args, "--format", "json")
 
 
+def test_where_there_are_no_rules_there_is_no_table(rules):
+    assert rules("list").stdout == "no rules\n"
+
+
 def test_a_rule_is_added_shown_and_removed(rules, found):
     before = found("ladder")
     added = rules("add", "--pin", "Ladder = red apple, 4")

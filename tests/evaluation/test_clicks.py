@@ -100,6 +100,27 @@ class TestQueries:
         (row,) = rows(("a", 0, "tent", {"total": 5}), ("b", 9, "tent", UNKNOWN))
         assert (row["total"], row["reason"], row["problem"]) == (0, "unknown_words", "no_hits")
 
+    def test_a_filter_that_leaves_nothing_is_no_problem_of_words_that_had_hits(self):
+        found = ("a", 0, "tent", {"total": 5})
+        filtered = {"total": 0, "no_hits": {"reason": "filtered_out", "filter": ["brand:X"]}}
+        (row,) = rows(found, ("b", 9, "tent", filtered))
+        assert (row["searches"], row["total"], row["problem"]) == (2, 5, None)
+        (row,) = rows(("b", 0, "tent", filtered))
+        assert (row["total"], row["reason"], row["problem"]) == (0, "filtered_out", "no_hits")
+
+    def test_filters_that_leave_nothing_lack_no_synonym(self):
+        filtered = {"total": 0, "no_hits": {"reason": "filtered_out", "filter": ["brand:X"]}}
+        searches = []
+        for visitor in "abc":
+            searches += [(visitor, 0, "tent", filtered), (visitor, 30, "stove")]
+        row = {row["query"]: row for row in rows(*searches)}["tent"]
+        assert row["next"] == [{"query": "stove", "searches": 3}]
+        assert row["synonyms"] is None
+
+    def test_who_asks_for_weak_hits_does_not_hide_why_there_are_no_others(self):
+        (row,) = rows(("a", 0, "tent", UNKNOWN), ("a", 20, "tent", {"total": 0}))
+        assert (row["total"], row["reason"]) == (0, "unknown_words")
+
     def test_clicks_on_further_pages_count_for_the_query(self):
         (row,) = rows(
             ("a", 0, "tent", {"clicks": {"7": 1}}),

@@ -50,7 +50,8 @@ class AskedQuery:
     # As it was typed.
     spellings: Counter[str] = field(default_factory=Counter)
     n_searches: int = 0
-    # How many hits it had, and why it had none, the last time.
+    # How many hits it had, and why it had none, the last time. Filters that left nothing do not
+    # count where the query had hits before: they say nothing of its words.
     total: int = 0
     no_hits: Mapping[str, Any] | None = None
     # How many hits were clicked on, and how many of these were among the first.
@@ -67,8 +68,12 @@ class AskedQuery:
         """Count a search."""
         self.spellings[search.query.strip()] += 1
         self.n_searches += 1
+        if self.total and _is_filtered_out(search.no_hits):
+            return
         self.total = search.total
-        self.no_hits = search.no_hits
+        # Where weak hits were asked for, an answer does not say why there are no others.
+        if search.total or search.no_hits:
+            self.no_hits = search.no_hits
 
     def add_clicks(self, clicks: Mapping[str, int]) -> None:
         """Count the clicks on the hits of a search, or of one of its further pages."""
@@ -88,6 +93,11 @@ class AskedQuery:
             return NO_HITS
         has_enough = self.n_searches >= MIN_SEARCHES
         return NO_CLICKS if has_enough and not self.n_first_clicks else None
+
+
+def _is_filtered_out(no_hits: Mapping[str, Any] | None) -> bool:
+    """Return whether filters, a condition or operators left nothing."""
+    return no_hits is not None and no_hits.get("reason") == "filtered_out"
 
 
 def asked_queries(log: LoggedSearches) -> list[AskedQuery]:
@@ -169,9 +179,9 @@ def _conditions(no_hits: Mapping[str, Any]) -> list[str]:
 
 def _synonyms(asked: AskedQuery) -> str | None:
     """Return a line for the file of synonyms that makes the query find what visitors searched for
-    next: the words of one that the other lacks.
+    next: the words of one that the other lacks. None where no word is missing.
     """
-    if asked.problem is None:
+    if asked.problem is None or _is_filtered_out(asked.no_hits):
         return None
     for query, _ in asked.next.most_common():
         if len(asked.next_visitors[query]) < MIN_NEXT:

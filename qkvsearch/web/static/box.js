@@ -30,7 +30,7 @@ const STYLE = `
   .hit a { display: contents; color: inherit; text-decoration: none; }
   .title { flex: 1; min-width: 0; overflow-wrap: anywhere; }
   .price { font-variant-numeric: tabular-nums; white-space: nowrap; }
-  img { width: 3em; height: 3em; object-fit: contain; }
+  .image, img { width: 3em; height: 3em; object-fit: contain; }
   .why, .more { font-size: .85em; align-self: stretch; display: grid; place-items: center; }
   .more { flex: 1; }
   .reasons { font-size: .85em; padding: .25em 1.5em .75em; flex: 1; cursor: auto; }
@@ -120,8 +120,9 @@ function target(hit) {
   return address(new URL(options.link.replace(BRACES, (_, name) => encodeURIComponent(part(name) ?? "")), document.baseURI));
 }
 
-/** Ask for hits of what is typed. whole: the last word is not the beginning of another. */
-async function search(whole = false, more = 0) {
+/** Ask for hits of what is typed. whole: the last word is not the beginning of another; more: behind so many; others:
+ *  `weak` or `anyway`, for those that are left out otherwise. */
+async function search(whole = false, more = 0, others = {}) {
   clearTimeout(timer);
   under.abort();
   const q = input.value.trim();
@@ -132,13 +133,13 @@ async function search(whole = false, more = 0) {
   }
   under = new AbortController();
   const { signal } = under;
-  const values = { q, ...(whole ? {} : { prefix: true }) };
+  const values = { q, ...(whole ? {} : { prefix: true }), ...others };
   try {
     shown ??= await columns();
     const fields = [shown.image, shown.price.name, shown.link, ...shown.inLink].filter(Boolean);
     const page = { k: more ? 4 * HITS : HITS, offset: more, fields: [...new Set(fields)].join(",") };
     const answer = await ask("search", { ...values, ...page }, signal);
-    asked = { values, id: answer.query_id };
+    asked = { values, others, id: answer.query_id };
     arrived(answer, page);
   } catch (error) {
     if (signal.aborted) return;
@@ -150,14 +151,18 @@ async function search(whole = false, more = 0) {
 
 /** Show an answer; offset: after the hits that are there. */
 function arrived(answer, { k, offset }) {
-  const hits = answer.hits.filter((hit) => hit.match !== "weak");
+  const { hits, total, total_weak: weak } = answer;
   const read = (answer.corrections ?? []).filter((one) => one.kind !== "prefix");
   const lines = read.map((one) => say("searchedFor", { typed: brief(one.typed), read: brief(one.read) }));
   if (!hits.length && !offset) lines.push(say("none"));
   const before = offset ? rows.slice(0, -1) : [];
   const made = hits.map(hitRow);
-  const end = Math.min(answer.total ?? Infinity, 100);
-  if (hits.length === k && offset + k < end) made.push([cell("more", say("more"), () => search(!asked.values.prefix, offset + k))]);
+  const { others } = asked;
+  const isAll = Object.keys(others).length > 0;
+  const end = Math.min(total + (isAll ? weak : 0), 100);
+  const leadOn = (label, from, next) => made.push([cell("more", say(label), () => search(!asked.values.prefix, from, next))]);
+  if (hits.length === k && offset + k < end) leadOn("more", offset + k, others);
+  if (answer.no_hits?.reason === "not_answered" && !isAll) leadOn("nearest", 0, weak ? { weak: true } : { anyway: true });
   show([...before, ...made], lines.join(" "), offset ? row : -1);
   said.textContent = [lines.join(" "), hits.length ? say("found", { n: offset + hits.length }) : ""].join(" ");
 }
@@ -174,7 +179,8 @@ function hitRow(hit) {
   const src = address(cellOf(hit, shown.image));
   const price = cellOf(hit, shown.price.name);
   const content = [
-    src && el("img", { src, alt: "", loading: "lazy", referrerpolicy: "no-referrer", onerror: (event) => event.target.remove() }),
+    // One without an image keeps its place, so that all titles begin at one line.
+    shown.image && el("span", { class: "image" }, src && el("img", { src, alt: "", loading: "lazy", referrerpolicy: "no-referrer", onerror: (event) => event.target.remove() })),
     el("span", { class: "title", part: "title" }, owned(hit.title || hit.id, 200)),
     price === null ? null : el("span", { class: "price", part: "price" }, typeof price === "number" ? priced(price, shown.price.unit) : String(price)),
   ];
@@ -207,7 +213,7 @@ async function explain(hit, why) {
   line.after(el("div", { role: "row", class: "open" }, panel));
   try {
     const found = (await ask("explain/search", { ...asked.values, rank: hit.rank })).hit;
-    if (found.id !== hit.id) return search(!asked.values.prefix); // the catalog has changed
+    if (found.id !== hit.id) return search(!asked.values.prefix, 0, asked.others); // the catalog has changed
     const values = addingUp(found.reasons.map((reason) => reason.value), found.score);
     const lines = found.reasons.map((reason, place) => [translated(reason.text, say, knows), signed(values[place])]);
     lines.push([say("score"), say("sum", { score: number(found.score, 3) })]);

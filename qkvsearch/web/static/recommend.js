@@ -347,6 +347,7 @@ async function open() {
     if (refused) fail(refused);
   } catch (error) {
     if (!(error instanceof Refused)) throw error;
+    byId("start").hidden = true; // nothing is being loaded any more
     fail(error);
   }
 }

@@ -71,6 +71,7 @@ def shop(serving, chromium, tmp_path_factory):
             }
             for number, (kind, word) in enumerate((k, w) for k in KINDS for w in WORDS)
         ]
+        items[-4]["image"] = ""  # the winter lantern has none
         items.append({**items[0], "id": 99, "title": "冬季双人帐篷", "about": "高山露营的帐篷"})
         qkvsearch.build(folder / "ws", items=pd.DataFrame(items), encoder="corpus")
         for name in (OWNER, SEARCH):
@@ -282,6 +283,29 @@ def test_an_answer_does_not_open_a_box_that_was_left(shop, on, expect):
         box.blur()
         box.focus()
         expect(page.get_by_role("grid")).to_be_visible()
+
+
+def test_where_all_is_weak_the_nearest_are_shown_on_request(shop, on, expect):
+    with on(shop[0]) as page:
+        box = typed(page, "cheapest xqzvwk blorpt tent")
+        expect(page.locator(".note")).to_have_text("No results.")
+        expect(page.locator(".hit")).to_have_count(0)
+        box.press("ArrowDown")
+        box.press("Enter")
+        expect(page.locator(".hit").first).to_contain_text("tent")
+        expect(page.locator(".note")).to_be_hidden()
+        page.locator(".why").first.click()
+        expect(page.locator(".reasons p").last).to_contain_text("adds up to")
+
+
+def test_titles_begin_at_one_line_also_where_an_image_is_missing(shop, on, expect):
+    with on(shop[0]) as page:
+        typed(page, "winter")
+        expect(page.get_by_text("Winter lantern")).to_be_visible()
+        titles = page.locator(".hit .title")
+        assert len({title.bounding_box()["x"] for title in titles.all()}) == 1
+        pictures = page.locator(".hit").filter(has=page.locator("img")).count()
+        assert pictures < titles.count()
 
 
 def test_a_site_that_is_not_named_gets_nothing(shop, on, expect):

@@ -378,3 +378,13 @@ def test_answers_do_not_overtake_each_other(at, until, rested):
         held[0].continue_()
         page.locator("#box-list [role=option]", has_text="Toy").first.wait_for()
         assert ["q=toy&" in url for url in asked_for] == [True]
+
+
+def test_a_page_that_cannot_load_does_not_go_on_loading(films, browsing, expect):
+    with browsing() as context:
+        page = context.new_page()
+        refusal = {"status": 403, "content_type": "application/problem+json", "body": "{}"}
+        page.route("**/api/v1/info*", lambda route: route.fulfill(**refusal))
+        page.goto(films.url + "/recommend")
+        expect(page.locator("#failed")).to_be_visible()
+        expect(page.locator("#start")).to_be_hidden()

@@ -571,6 +571,30 @@ def test_results_are_sorted_by_a_column_and_one_is_shown_of_each_value(in_shop):
     assert len(brands) == 3  # and the one without a brand
 
 
+def test_what_is_not_there_is_not_sorted(visit, site, expect):
+    with visit(site, "/?q=xqzvwk") as page:
+        loaded(page)
+        expect(page.locator("#sort")).to_be_hidden()
+        page.fill("#q", "bread")
+        page.wait_for_selector("#hits > li")
+        expect(page.locator("#sort")).to_be_visible()
+
+
+def test_a_long_title_stands_beside_the_image_on_a_telephone(in_shop):
+    page, _ = in_shop
+    page.set_viewport_size({"width": 360, "height": 740})
+    page.goto(page.url.split("?")[0] + "?q=tent")
+    loaded(page)
+    page.evaluate(
+        """() => { const item = document.querySelector("#hits li:has(img)");
+        item.querySelector(".title").textContent = "A tent of many words, for a long winter"; }"""
+    )
+    item = page.locator("#hits li:has(img)").first
+    image, title = item.locator("img").bounding_box(), item.locator("h2").bounding_box()
+    assert title["y"] < image["y"] + image["height"] / 2
+    assert title["x"] >= image["x"] + image["width"]
+
+
 def test_on_a_telephone_the_menu_is_a_button(visit, site, expect):
     with visit(site, viewport={"width": 360, "height": 740}) as page:
         loaded(page)

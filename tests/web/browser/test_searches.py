@@ -98,6 +98,20 @@ def test_a_rule_is_one_word_of_a_shell(logging_site, visit):
     assert shlex.split(line) == ["rules", "add", "--pin", f"{query}=m1"]
 
 
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_on_a_telephone_nobody_has_to_scroll_for_what_to_do(language, logging_site, visit):
+    logging_site.get("/api/v1/search?q=qwzzk+flumpt")
+    window = {"width": 360, "height": 740}
+    with visit(logging_site, f"/searches?lang={language}", viewport=window) as page:
+        advice = page.locator("section").nth(1).locator("td > div").first
+        advice.wait_for()
+        place = advice.bounding_box()
+        assert place["width"] > 250
+        assert place["x"] + place["width"] <= 360
+        table = page.locator("section .scroll").nth(1)
+        assert table.evaluate("found => found.scrollWidth <= found.clientWidth")
+
+
 def test_a_server_without_a_log_says_so(site, visit):
     with visit(site, "/searches") as page:
         page.wait_for_selector("#main section")
