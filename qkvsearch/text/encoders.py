@@ -288,9 +288,10 @@ def choose(
 ) -> Choice:
     """Choose an encoder for text columns in these languages, by ISO codes, the most frequent first.
 
-    in_passages: whether long texts are encoded in passages. The encoder is the first of `transformers_for` these languages that is installed and encodes the columns
-    in about a minute. Otherwise it is static if that is installed, which knows English alone,
-    otherwise corpus. Texts and installation alone decide.
+    in_passages: whether long texts are encoded in passages. The encoder is the first of
+    `transformers_for` these languages that is installed and encodes the columns in about a minute.
+    Otherwise it is static if that is installed, which knows English alone, otherwise corpus. Texts
+    and installation alone decide.
 
     >>> choose([["Red kettle", "Blue kettle"]]).encoder in ("minilm", "e5", "static", "corpus")
     True
