@@ -174,6 +174,9 @@ def test_a_year_that_a_column_of_dates_has_may_be_meant_there(tmp_path):
         ("20年代的灯", ""),  # of which century?
         ("2004年", "made:2004 or acquired:2004"),
         ("lamps 18th century", ""),  # no item is as old
+        ("a lamp from 1970", "acquired:1970"),
+        ("a lamp before 1900", "made:..1899 or acquired:..1899"),
+        ("made in 3000 before 7", ""),
         ("made:1890s lamps", ""),  # that is one already
         ("-1890s lamps", ""),
         ("a 1,891 page book", ""),
