@@ -136,6 +136,15 @@ def test_a_number_that_another_column_has_may_be_meant_there(shop):
         assert not any("mean" in note for note in shop.search(f"lessons {number}").notes)
 
 
+def test_a_code_that_an_item_has_is_no_number_of_another_column(tmp_path):
+    items = pd.DataFrame({"title": ["Lamp", "Chair"], "code": ["06.16.2", "07.1.10"]})
+    items["height"] = [6, 7]
+    with qkv.build(tmp_path / "w", items=items, encoder="corpus") as engine:
+        assert engine.search("06.16.2")[0].title == "Lamp"
+        assert not any("mean" in note for note in engine.search("06.16.2").notes)
+        assert engine.search("lamp 6").notes[-1] == "Did you mean height:6?"
+
+
 def test_a_year_that_a_column_of_dates_has_may_be_meant_there(tmp_path):
     dates = ["2003-05-01", "2004-06-01", "c. 1890"]
     items = pd.DataFrame({"title": ["Lamp", "Chair", "Bowl"], "made": dates, "first shown": dates})
@@ -153,11 +162,21 @@ def test_a_year_that_a_column_of_dates_has_may_be_meant_there(tmp_path):
     [
         ("a 19th century vase", "made:1801..1900 or acquired:1801..1900"),
         ("posters of the 1890s", "made:1890..1899"),
+        ("posters from the 1890s", "made:1890..1899"),
+        ("lamps since the 1990s", "made:1990.. or acquired:1990.."),
+        ("lamps before the 1930s", "made:..1929 or acquired:..1929"),
+        ("1990年以后的灯", "made:1990.. or acquired:1990.."),
         ("late 20th-century lamps", "acquired:1961..2000"),
         ("20世纪的灯", "made:1901..2000 or acquired:1901..2000"),
         ("1930年代的灯", "made:1930..1939"),
+        ("三十年代的灯", "made:1930..1939"),
+        ("二十世纪30年代的灯", "made:1930..1939"),
+        ("20年代的灯", ""),  # of which century?
         ("2004年", "made:2004 or acquired:2004"),
         ("lamps 18th century", ""),  # no item is as old
+        ("a lamp from 1970", "acquired:1970"),
+        ("a lamp before 1900", "made:..1899 or acquired:..1899"),
+        ("made in 3000 before 7", ""),
         ("made:1890s lamps", ""),  # that is one already
         ("-1890s lamps", ""),
         ("a 1,891 page book", ""),

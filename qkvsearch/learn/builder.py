@@ -88,7 +88,7 @@ def build_workspace(
     spoken = chosen_language(language, texts)
     is_named = language != AUTO and spoken.name != NONE
     languages = [iso_code(spoken.name)] if is_named else languages_in(texts, spoken.name)
-    chosen = requested(encoder, fields, languages)
+    chosen = requested(encoder, fields, languages, in_passages=keys is None)
     encoder = chosen.encoder
     weights = prior_weights(encoder, languages)
     pretrained = {

@@ -104,7 +104,7 @@ def _unknown_words(query: Query, reader: QueryReader) -> list[str]:
         return []
     keys = reader.models.lexical_keys
     # Codes are no words, and conditions have notes of their own.
-    codes = " ".join(fold(token.text) for token in query.lookup.codes.tokens)
+    codes = _codes(query)
     noted = {
         fold(word)
         for clause in query.typed.clauses
@@ -121,6 +121,11 @@ def _unknown_words(query: Query, reader: QueryReader) -> list[str]:
     ]
 
 
+def _codes(query: Query) -> str:
+    """Return the codes of items that a query has, such as 06.16.2."""
+    return " ".join(fold(token.text) for token in query.lookup.codes.tokens)
+
+
 def _suggestions(query: Query, reader: QueryReader, missing: Sequence[str]) -> Iterator[str]:
     """Suggest corrections of conditions that no item meets, existing names of columns, and numbers
     as conditions on columns that have them.
@@ -131,9 +136,10 @@ def _suggestions(query: Query, reader: QueryReader, missing: Sequence[str]) -> I
         yield from _similar_columns(query, reader)
     dates = _dates(query, reader)
     yield from dates.values()
+    codes = _codes(query)
     for word in missing or [token.text for token in query.lookup.tokens[:1]]:
         is_in_date = any(word in phrase for phrase in dates)
-        if is_in_date or not word.isdecimal():
+        if is_in_date or word in codes or not word.isdecimal():
             continue
         for column in reader.catalog.catalog_columns:
             # Only a name without spaces can be typed before a colon.

@@ -265,6 +265,9 @@ SPEEDS = {
 }
 # Of all scripts: a Chinese character has three bytes, and is about a token.
 BYTES_PER_TOKEN = 3.6
+# All passages of a text have about so many times its tokens: each begins with the last sentence of
+# the one before.
+OVERLAP = 1.2
 GET_STATIC = install("encoders")
 
 
@@ -278,18 +281,25 @@ class Choice(NamedTuple):
     better: str = ""
 
 
-def choose(columns: Sequence[Sequence[str]], languages: Sequence[str] = (EN,)) -> Choice:
+def choose(
+    columns: Sequence[Sequence[str]],
+    languages: Sequence[str] = (EN,),
+    in_passages: bool = False,
+) -> Choice:
     """Choose an encoder for text columns in these languages, by ISO codes, the most frequent first.
 
-    It is the first of `transformers_for` these languages that is installed and encodes the columns
-    in about a minute. Otherwise it is static if that is installed, which knows English alone,
-    otherwise corpus. Texts and installation alone decide.
+    in_passages: whether long texts are encoded in passages. The encoder is the first of
+    `transformers_for` these languages that is installed and encodes the columns in about a minute.
+    Otherwise it is static if that is installed, which knows English alone, otherwise corpus. Texts
+    and installation alone decide.
 
     >>> choose([["Red kettle", "Blue kettle"]]).encoder in ("minilm", "e5", "static", "corpus")
     True
     """
     available = installed()
-    seconds = {name: encoding_seconds(columns, name) for name in transformers_for(languages)}
+    seconds = {
+        name: encoding_seconds(columns, name, in_passages) for name in transformers_for(languages)
+    }
     quick = [name for name, estimated in seconds.items() if estimated <= MAX_SECONDS]
     taken = next((name for name in quick if name in available), None)
     texts = f"texts in {names_of(languages)}"
@@ -328,12 +338,19 @@ def transformers_for(languages: Sequence[str]) -> list[str]:
     return ["e5", "minilm"] if languages[0] == EN else ["e5"]
 
 
-def requested(encoder: str, columns: Sequence[Sequence[str]], languages: Sequence[str]) -> Choice:
+def requested(
+    encoder: str,
+    columns: Sequence[Sequence[str]],
+    languages: Sequence[str],
+    in_passages: bool = False,
+) -> Choice:
     """Return the encoder that is asked for, a name, "auto", "best", or a model's folder, for text
     columns in these languages, and why it is taken.
+
+    in_passages: whether long texts are encoded in passages.
     """
     if encoder == AUTO:
-        chosen = choose(columns, languages)
+        chosen = choose(columns, languages, in_passages)
         return chosen._replace(why=f"automatic: {chosen.why}")
     if encoder == BEST:
         heads = dense_heads(prior_weights(BEST, languages))
@@ -341,7 +358,8 @@ def requested(encoder: str, columns: Sequence[Sequence[str]], languages: Sequenc
         return Choice(BEST, f"all that is installed for texts in {names_of(languages)}: {taken}")
     # Who asks for an encoder of English alone may not know that there is one for the texts.
     is_misread = encoder in ("static", "minilm") and not are_english(languages)
-    return Choice(encoder, "your choice", choose(columns, languages).better if is_misread else "")
+    better = choose(columns, languages, in_passages).better if is_misread else ""
+    return Choice(encoder, "your choice", better)
 
 
 def advice(better: str, languages: Sequence[str]) -> str:
@@ -393,13 +411,22 @@ def installed() -> tuple[str, ...]:
     return tuple(name for name in ("static", *SPEEDS) if find(name) is not None)
 
 
-def encoding_seconds(columns: Iterable[Sequence[str]], name: str = "minilm") -> float:
+def encoding_seconds(
+    columns: Iterable[Sequence[str]], name: str = "minilm", in_passages: bool = False
+) -> float:
     """Estimate how long a transformer encodes text columns, by the number of their tokens. Bytes
     count, since a character of a non-Latin script is a token or more.
 
+    in_passages: whether long texts are encoded in passages. Otherwise they are cut at the
+    transformer's limit.
+
     >>> encoding_seconds([["Why river banks collapse"] * 20_000]) <= 50
     True
+    >>> talk = "One walks along the river for ten minutes. " * 600
+    >>> encoding_seconds([[talk]], in_passages=True) > 20 * encoding_seconds([[talk]])
+    True
     """
+    from qkvsearch.text.passages import LONG, n_words
     from qkvsearch.text.pretrained.onnx_layers import runtime
 
     speed = SPEEDS[name]
@@ -407,7 +434,11 @@ def encoding_seconds(columns: Iterable[Sequence[str]], name: str = "minilm") -> 
     for texts in columns:
         for text in texts:
             size = len(text.encode("utf-8", "replace")) / BYTES_PER_TOKEN
-            tokens += min(size + speed.added_tokens, speed.max_tokens)
+            # Counting words takes time, and only what is cut may have so many.
+            if in_passages and size > speed.max_tokens and n_words(text) > LONG:
+                tokens += OVERLAP * size
+            else:
+                tokens += min(size + speed.added_tokens, speed.max_tokens)
     return tokens / speed.tokens_per_second[runtime()]
 
 

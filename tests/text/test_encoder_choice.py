@@ -120,6 +120,19 @@ def test_best_is_all_that_is_installed_for_the_languages_however_long(
     assert all(name in chosen.why for name in heads if name not in LEARNED)
 
 
+def test_long_texts_take_the_time_of_all_their_passages(having):
+    having("static", "minilm")
+    talk = "One walks along the river for ten minutes. " * 1000
+    talks = [[talk] * 200]
+    assert requested("auto", talks, ["en"]).encoder == "minilm"  # the first 256 tokens alone
+    chosen = requested("auto", talks, ["en"], in_passages=True)
+    assert chosen.encoder == "static"
+    assert "min; --encoder minilm takes it anyway" in chosen.why
+    # A text that is not long has no passages.
+    short = [["a river and its bank " * 70]]
+    assert encoding_seconds(short, in_passages=True) == encoding_seconds(short)
+
+
 def test_time_grows_with_bytes_but_not_beyond_the_limit_of_a_text():
     latin, chinese = (
         encoding_seconds([["kettle"] * 100]),

@@ -519,6 +519,10 @@ def _any_of(words: list[str]) -> str:
     return "|".join(re.escape(word) + end for word, end in zip(in_order, ends, strict=True))
 
 
+# Chinese digits, from 1.
+NUMERALS = "一二三四五六七八九"
+
+
 @lru_cache(maxsize=1)
 def _mark() -> re.Pattern[str]:
     """Return the regular expression of a space, a month or a number, compiled when it is needed."""
@@ -528,7 +532,8 @@ def _mark() -> re.Pattern[str]:
     return re.compile(
         r"\s+"
         r"|(?:±|\+/-|\+-) ?(?P<margin>\d{1,3})(?!\d)"
-        r"|(?P<of>\d{1,2})世[纪紀](?P<tens>\d)0年代"
+        rf"|(?:(?P<of>\d{{1,2}})|(?P<of_in_words>{in_words}))世[纪紀]"
+        rf"(?:(?P<tens>\d)0|(?P<tens_in_words>[{NUMERALS}])十)年代"
         rf"|(?P<decade>\d{{1,3}}0)(?:{_any_of(WORDS['decade'])})"
         rf"|(?P<century>\d{{1,2}})(?:\.|{suffix})?[ -]?(?:{century})"
         rf"|(?P<short_century>\d{{1,2}}){suffix}[ -]?(?:{short})(?! ?\d)"
@@ -545,8 +550,8 @@ def _mark() -> re.Pattern[str]:
 
 def _number(match: re.Match[str]) -> tuple[str, int] | None:
     """Return the kind and the number of a mark; None for a space or a month."""
-    if match["of"] is not None:
-        return "decade", 100 * (int(match["of"]) - 1) + 10 * int(match["tens"])
+    if match["of"] is not None or match["of_in_words"] is not None:
+        return "decade", _decade_of_century(match)
     for kind in ("decade", "century", "ordinal"):
         if match[kind] is not None:
             return kind, int(match[kind])
@@ -560,6 +565,19 @@ def _number(match: re.Match[str]) -> tuple[str, int] | None:
         if match[group] is not None:
             return ("ordinal" if group == "roman_joined" else "century"), _roman(match[group])
     return None
+
+
+def _decade_of_century(match: re.Match[str]) -> int:
+    """Return the first year of 20世纪80年代, with digits or in words."""
+    if match["of"] is not None:
+        centuries_before = int(match["of"]) - 1
+    else:
+        centuries_before = WORDS["centuries_in_words"].index(match["of_in_words"])
+    if match["tens"] is not None:
+        tens = int(match["tens"])
+    else:
+        tens = NUMERALS.index(match["tens_in_words"]) + 1
+    return 100 * centuries_before + 10 * tens
 
 
 def _roman(digits: str) -> int:

@@ -235,7 +235,15 @@ function notes(found) {
   const isTold = (note) => note.startsWith("No hits:") || ["too_common", "no_texts"].includes(reason);
   const told = reason ? others.filter((note) => !isTold(note)) : others;
   const why = found.no_hits ? [whyNone(found.no_hits)] : [];
-  return [...made, ...why, ...told.map((note) => text(note))].map((note) => el("p", { class: "note" }, note));
+  return [...made, ...why, ...told.map(advice)].map((note) => el("p", { class: "note" }, note));
+}
+
+/** A note in the language of the page where it suggests another query, otherwise as the server says it. */
+function advice(note) {
+  const suggested = note.match(/^Did you mean (.+)\?$/);
+  if (!suggested) return text(note);
+  const queries = suggested[1].split(/ or (?=[^\s:]+:)/).map((query) => text(query));
+  return say("didYouMean", { query: queries.join(say("or")) });
 }
 
 /** The line above the results, told to who hears it with the notes. */

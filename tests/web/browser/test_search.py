@@ -517,6 +517,13 @@ def shop(chromium, serving, tmp_path_factory):
         yield server
 
 
+def test_another_query_is_suggested_in_the_language_of_the_page(visit, shop):
+    for language, suggested in (("en", "Did you mean minutes:41?"), ("zh", "是不是想找 minutes:41？")):
+        with visit(shop, f"/?q=tent%2041&lang={language}") as page:
+            loaded(page)
+            assert suggested in page.inner_text("#notes")
+
+
 @pytest.fixture
 def in_shop(browsing, shop):
     """A page of the shop, and what was requested for its images."""
