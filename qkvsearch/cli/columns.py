@@ -14,6 +14,7 @@ from qkvsearch.errors import Count
 from qkvsearch.terminal import shorten
 
 if TYPE_CHECKING:
+    from qkvsearch.tables.catalog_columns import StoredColumn
     from qkvsearch.tables.columns import Columns
 
 Record = Mapping[str, Any]
@@ -129,6 +130,11 @@ def columns_of(text_columns: str | None = None, **options: Any) -> Columns:
 
     named = {option.removesuffix("_column"): value for option, value in options.items()}
     return Columns(text=split_names(text_columns), **named)
+
+
+def is_filter(column: StoredColumn) -> bool:
+    """Return whether people filter by a column: its cells are numbers, dates, yes/no or lists."""
+    return column.role in ("", "text") and column.type != "text"
 
 
 # --- the table ---
