@@ -22,7 +22,7 @@ HEADINGS = ("role", "type", "empty", "example", "changed")
 LAYOUT = ("wrap", "left", "left", "right", "wrap", "wrap")
 # This many columns of the catalog fit on a screen together with the other output of `build`.
 MAX_ROWS = 9
-MAX_EXAMPLE = 30
+MAX_EXAMPLE = 20
 
 
 def item_columns(file: str, text_help: str) -> Decorator:
@@ -152,7 +152,10 @@ def _table(kind: str, columns: Sequence[Record], verbose: bool) -> str:
         return ""
     displayed = columns if verbose else _most_important(columns)
     rows = [_row(column, None if verbose else MAX_EXAMPLE) for column in displayed]
-    table = to_table(list(zip([kind, *HEADINGS], LAYOUT, strict=True)), rows)
+    headings = list(zip([kind, *HEADINGS], LAYOUT, strict=True))
+    if not any(row[-1] for row in rows):  # nothing was changed
+        headings, rows = headings[:-1], [row[:-1] for row in rows]
+    table = to_table(headings, rows)
     others = [column for column in columns if column not in displayed]
     if not others:
         return table

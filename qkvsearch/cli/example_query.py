@@ -11,9 +11,8 @@ MAX_TITLES = 5_000
 # A query that people see at one glance.
 MAX_LENGTH = 40
 # Signs between words, Chinese ones as well, but no hyphen and no apostrophe.
-BETWEEN = str.maketrans(
-    dict.fromkeys('.,;:!?"`()[]{}<>|/\\–—…“”„«»‹›，。、；：！？（）《》「」『』【】·', " ")
-)
+SIGNS = '.,;:!?"`()[]{}<>|/\\–—…“”„«»‹›' + "，。、；：！？（）《》「」『』【】·"
+BETWEEN = str.maketrans(dict.fromkeys(SIGNS, " "))
 
 
 def example_queries(titles: Sequence[str], stop_words: frozenset[str]) -> Iterator[str]:
