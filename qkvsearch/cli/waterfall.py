@@ -12,7 +12,7 @@ ADDS, TAKES_AWAY = "▇", "▂"
 # Narrower terminals have no bars, so that there is room for the texts.
 LEAST_WIDTH = 60
 # The share of a line that bars take, and their largest width.
-SHARE, MAX_BARS = 0.15, 24
+SHARE, MAX_BARS = 0.125, 24
 
 
 def bars_width() -> int:
