@@ -21,7 +21,7 @@ def example_queries(titles: Sequence[str], stop_words: frozenset[str]) -> Iterat
 
     >>> titles = ["Rain jacket, red", "Rain jacket for kids", "Tent for kids"]
     >>> list(example_queries(titles, frozenset({"for"})))[:3]
-    ['rain jacket', 'jacket red', 'rain']
+    ['rain jacket', 'rain', 'jacket']
     >>> next(example_queries(["霸王别姬", "大红灯笼高高挂"], frozenset()))
     '霸王别姬'
     """
@@ -35,7 +35,9 @@ def example_queries(titles: Sequence[str], stop_words: frozenset[str]) -> Iterat
         singles.update(dict.fromkeys(compress(words, is_telling)).keys())
         neighbours = zip(pairwise(words), pairwise(is_telling), strict=True)
         pairs.update(dict.fromkeys(f"{a} {b}" for (a, b), tell in neighbours if all(tell)).keys())
-    for counts in (pairs, singles):
+    # Words that stand side by side in one title alone may have met by chance.
+    known = Counter({pair: count for pair, count in pairs.items() if count > 1})
+    for counts in (known, singles):
         yield from (query for query, _ in counts.most_common() if _is_short(query))
     yield from filter(_is_short, shown)
 

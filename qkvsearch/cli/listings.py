@@ -30,6 +30,8 @@ BUILD_COLUMNS = (
 )
 # Facts that `info` shows in a separate table.
 COLUMN_FACTS = ("columns", "interaction_columns")
+# Heads with a smaller weight only order what the others leave equal.
+LEAST_WEIGHT = 0.01
 # Facts that few builds have. Where there are any, they are shown.
 RARE = (
     "tuned",
@@ -213,7 +215,8 @@ def info(verify: bool, output: Output) -> None:
 
 def _summary(facts: dict[str, Any]) -> str:
     """Return the facts that most people ask for, and a table of the items' columns."""
-    heads = [f"{name} {weight:.2g}" for name, weight in facts["head_weights"].items() if weight]
+    weights = facts["head_weights"].items()
+    heads = [f"{name} {weight:.2g}" for name, weight in weights if weight >= LEAST_WEIGHT]
     searched = ", ".join(facts["searched_columns"])
     log = [f"{column['role']} = {column['name']}" for column in facts["interaction_columns"]]
     counts = [
