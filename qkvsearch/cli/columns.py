@@ -10,8 +10,8 @@ import click
 
 from qkvsearch.cli.context import NUMBER, Decorator, joined, split_names
 from qkvsearch.cli.text_table import to_table
+from qkvsearch.cli.wrapping import cut_to
 from qkvsearch.errors import Count
-from qkvsearch.terminal import shorten
 
 if TYPE_CHECKING:
     from qkvsearch.tables.catalog_columns import StoredColumn
@@ -187,7 +187,7 @@ def _row(column: Record, max_example: int | None) -> list[str]:
         column["role"],
         f"{column['type']} ({column['unit']})" if column.get("unit") else column["type"],
         _percent(column["empty"]),
-        shorten(example, max_example or len(example)),
+        example if max_example is None else cut_to(example, max_example),
         ", ".join(f"{what} ({count:,})" for what, count in changes),
     ]
 

@@ -240,7 +240,9 @@ def _summary(facts: dict[str, Any]) -> str:
     }
     texts |= {name.replace("_", " "): _fact_text(facts[name]) for name in RARE if facts.get(name)}
     texts["rows"] = "\n".join(row for row in facts["rows"] if not USUAL_ROW.search(row))
-    return f"{_named_lines(texts)}\n{columns_text(facts['columns'], [])}"
+    # What was changed in cells is told by `build`, and with -v.
+    columns = [{**column, "changed": {}} for column in facts["columns"]]
+    return f"{_named_lines(texts)}\n{columns_text(columns, [])}"
 
 
 def _named_lines(texts: Mapping[str, str]) -> str:
