@@ -113,6 +113,15 @@ def test_the_pages_show_the_figures_of_the_results(figures):
     assert readme == figures.readme(readme), "run python -m benchmarks.figures"
 
 
+def test_what_the_readme_says_was_measured_is_in_its_table(figures):
+    text = figures.README.read_text(encoding="utf-8")
+    start, table = text.split(figures.START)
+    (sentence,) = re.findall(r"^Measured .*$", start, re.MULTILINE)
+    measured = re.findall(r"(?<!\d)\.\d+", sentence)
+    assert len(measured) == 2
+    assert all(number in table for number in measured)
+
+
 def test_every_script_and_no_other_has_its_place_on_the_page(figures):
     sections = [one.script for one in (*figures.CLAIMS, *figures.DEFAULTS)]
     scripts = {path.stem for path in SCRIPTS}

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from itertools import islice
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,18 +18,23 @@ from qkvsearch.cli.columns import (
     columns_text,
     event_options,
     file_options,
+    is_filter,
     item_columns,
     join_option,
     log_columns,
 )
 from qkvsearch.cli.context import CommandContext, command, settings, wait_option
-from qkvsearch.errors import listed_names, quantity
+from qkvsearch.errors import QkvError, listed_names, quantity
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from qkvsearch.engine import Engine
     from qkvsearch.tables.dataset import Dataset
 
+# Names of columns in the last lines of a build, and queries that are tried for an example.
+MAX_NAMES = 8
+MAX_TRIED = 5
 # Column weights are reported if they differ from equal weights by this share.
 MIN_DIFFERENCE = 0.1
 # Memory of a build in bytes. docs/scale.md explains the numbers.
@@ -197,6 +205,7 @@ def build(
     beside = None if texts is None else PLACE.sub("*", texts)
     refuse_to_replace(report, [source, *items, *join, *interactions, synonyms, beside])
     run = settings()
+    started = monotonic()
     path = run.writable_path()
     options = {name: columns.pop(name) for name in ("encoder", "language", "next_item", "keys")}
     options["synonyms"] = as_synonyms(synonyms)
@@ -206,6 +215,10 @@ def build(
     named = columns_of(**columns)
     with reading(source, item_files, log_files, named, engine, joined_files) as dataset:
         _build(run, path, dataset, plan, report, options)
+        if not plan and not run.quiet:
+            titles = dataset.catalog.frame["title"].tolist()
+            for line in _what_now(run.open(), titles, monotonic() - started):
+                run.message(line)
 
 
 def _build(
@@ -240,7 +253,9 @@ def _build(
             build_workspace(workspace, dataset, **options, progress=progress)
         facts = workspace.current_facts()
         lines = [*_text_lines(facts, dataset), *_model_lines(facts, previous)]
-        printed = [f"Built {path}: {report.size}.", *lines]
+        metrics = list(_metric_lines(facts))
+        printed = [f"Built {path}: {report.size}.", *lines, *(metrics if run.verbose else [])]
+        lines += metrics
     for line in printed:
         run.message(line)
     if report_file is not None:
@@ -293,9 +308,8 @@ def machine_memory() -> float | None:
 
 def _model_lines(facts: Mapping[str, Any], previous: Mapping[str, Any]) -> Iterator[str]:
     """Yield lines about the models of a build, and about lost settings of the previous one."""
-    from qkvsearch.cli.listings import recommend_heads_text
-    from qkvsearch.engine.info import advice_on, named_column_weights
-    from qkvsearch.heads.component import HEADS_LEFT_OUT, LANGUAGE, RECOMMEND_HEADS, TUNED
+    from qkvsearch.engine.info import advice_on
+    from qkvsearch.heads.component import HEADS_LEFT_OUT, LANGUAGE, TUNED
     from qkvsearch.heads.search_settings import TUNED_SEARCH
     from qkvsearch.store.remote_collections import FACT as KEYS
     from qkvsearch.store.workspace import NOT_TAKEN_OVER
@@ -321,14 +335,63 @@ def _model_lines(facts: Mapping[str, Any], previous: Mapping[str, Any]) -> Itera
         yield "Preferences: with the settings of tune; tune --reset returns to the default ones."
     if TUNED_SEARCH in facts:
         yield "Searches: with the settings of tune search; tune --reset returns to the default."
-    if heads := recommend_heads_text(facts.get(RECOMMEND_HEADS)):
-        yield f"Recommendations: {heads}."
     if "next_item" in previous and "next_item" not in facts:
         yield "The previous build had a next-item model; build --next-item trains it again."
-    if weights := column_weights_text(named_column_weights(facts)):
-        yield f"Weights of columns: {weights}."
     if "synonyms" in previous and "synonyms" not in facts:
         yield "The previous build had synonyms; build --synonyms FILE adds them again."
+
+
+def _metric_lines(facts: Mapping[str, Any]) -> Iterator[str]:
+    """Yield lines with the figures that the build learned, which few people need."""
+    from qkvsearch.cli.listings import recommend_heads_text
+    from qkvsearch.engine.info import named_column_weights
+    from qkvsearch.heads.component import RECOMMEND_HEADS
+
+    if heads := recommend_heads_text(facts.get(RECOMMEND_HEADS)):
+        yield f"Recommendations: {heads}."
+    if weights := column_weights_text(named_column_weights(facts)):
+        yield f"Weights of columns: {weights}."
+
+
+def _what_now(engine: Engine, titles: Sequence[str], seconds: float) -> Iterator[str]:
+    """Yield the last lines of a build: what is searched, what one can filter by, and a query that
+    has hits. seconds: what the build took.
+    """
+    columns = engine.catalog.catalog_columns
+    searched = [columns.name_of(stored) for stored in engine.models.snapshot.facts["text_columns"]]
+    filters = [column.name for column in columns if is_filter(column)]
+    line = f"Built in {_took(seconds)}."
+    if searched:
+        line += f" Searching {listed_names(searched, MAX_NAMES)}"
+        line += f"; filtering by {listed_names(filters, MAX_NAMES)}." if filters else "."
+    yield line
+    if searched and (query := _example_query(engine, titles)):
+        yield f'Next: qkvsearch search "{query}"'
+
+
+def _took(seconds: float) -> str:
+    """Format how long a build took.
+
+    >>> _took(0.2), _took(9.4), _took(125)
+    ('1 s', '9 s', '2 min 5 s')
+    """
+    minutes, rest = divmod(max(round(seconds), 1), 60)
+    return f"{minutes:,} min {rest} s" if minutes else f"{rest} s"
+
+
+def _example_query(engine: Engine, titles: Sequence[str]) -> str:
+    """Return a query made of the titles that has hits which are not weak; "" if none is found."""
+    from qkvsearch.cli.example_query import example_queries
+    from qkvsearch.heads.component import LANGUAGE
+    from qkvsearch.text.languages import stop_words
+
+    left_out = stop_words(engine.models.snapshot.facts[LANGUAGE]) | stop_words()
+    for query in islice(example_queries(titles, left_out), MAX_TRIED):
+        # The build is done, whatever a query finds.
+        with suppress(QkvError):
+            if any(hit.match != "weak" for hit in engine.search(query, k=1)):
+                return query
+    return ""
 
 
 def column_weights_text(weights: Mapping[str, Mapping[str, float]]) -> str:

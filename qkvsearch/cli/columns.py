@@ -10,10 +10,11 @@ import click
 
 from qkvsearch.cli.context import NUMBER, Decorator, joined, split_names
 from qkvsearch.cli.text_table import to_table
+from qkvsearch.cli.wrapping import cut_to
 from qkvsearch.errors import Count
-from qkvsearch.terminal import shorten
 
 if TYPE_CHECKING:
+    from qkvsearch.tables.catalog_columns import StoredColumn
     from qkvsearch.tables.columns import Columns
 
 Record = Mapping[str, Any]
@@ -21,7 +22,7 @@ HEADINGS = ("role", "type", "empty", "example", "changed")
 LAYOUT = ("wrap", "left", "left", "right", "wrap", "wrap")
 # This many columns of the catalog fit on a screen together with the other output of `build`.
 MAX_ROWS = 9
-MAX_EXAMPLE = 30
+MAX_EXAMPLE = 20
 
 
 def item_columns(file: str, text_help: str) -> Decorator:
@@ -131,6 +132,11 @@ def columns_of(text_columns: str | None = None, **options: Any) -> Columns:
     return Columns(text=split_names(text_columns), **named)
 
 
+def is_filter(column: StoredColumn) -> bool:
+    """Return whether people filter by a column: its cells are numbers, dates, yes/no or lists."""
+    return column.role in ("", "text") and column.type != "text"
+
+
 # --- the table ---
 
 
@@ -146,7 +152,10 @@ def _table(kind: str, columns: Sequence[Record], verbose: bool) -> str:
         return ""
     displayed = columns if verbose else _most_important(columns)
     rows = [_row(column, None if verbose else MAX_EXAMPLE) for column in displayed]
-    table = to_table(list(zip([kind, *HEADINGS], LAYOUT, strict=True)), rows)
+    headings = list(zip([kind, *HEADINGS], LAYOUT, strict=True))
+    if not any(row[-1] for row in rows):  # nothing was changed
+        headings, rows = headings[:-1], [row[:-1] for row in rows]
+    table = to_table(headings, rows)
     others = [column for column in columns if column not in displayed]
     if not others:
         return table
@@ -178,7 +187,7 @@ def _row(column: Record, max_example: int | None) -> list[str]:
         column["role"],
         f"{column['type']} ({column['unit']})" if column.get("unit") else column["type"],
         _percent(column["empty"]),
-        shorten(example, max_example or len(example)),
+        example if max_example is None else cut_to(example, max_example),
         ", ".join(f"{what} ({count:,})" for what, count in changes),
     ]
 

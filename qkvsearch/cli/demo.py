@@ -1,6 +1,7 @@
 """`qkvsearch demo`: commands that search, recommend and attend on the bundled samples."""
 
 import shlex
+from collections.abc import Sequence
 
 import click
 
@@ -13,29 +14,21 @@ QUERY = "attention in a transformer"
 # What a command shows, and its words.
 STEPS = (
     (
-        "One drawing: what asks (query), what matches (keys), what is mixed (values).",
-        ("teach", "ask-match-mix", "--step", "2"),
-    ),
-    (
         "Search: the query is a text, the keys are the videos' words and vectors.",
         (*VIDEOS, "search", QUERY, "-k", "4"),
     ),
     (
-        "Why the first one? These words add most to its score.",
+        "Why the first one? What each word adds, and what an average item has.",
         (*VIDEOS, "search", QUERY, "-k", "1", "--explain"),
     ),
     (
         "Recommend: the query is a person, made from what they like; the keys, films.",
-        (*FILMS, "recommend", "--like", "Up", "--like", "Coco", "-k", "4", "--explain"),
+        (*FILMS, "recommend", "--like", "Up", "--like", "Coco", "-k", "2", "--explain"),
     ),
-    (
-        "The same for an existing user: what they have seen is masked.",
-        (*FILMS, "recommend", "--user", "u001", "-k", "4", "--where", "year >= 1990"),
-    ),
-    (
-        "Similar: the query is a film, and only the film itself is masked.",
-        (*FILMS, "similar", "Heat", "-k", "4"),
-    ),
+)
+LESSON = (
+    "How it works, by the course: one drawing of query, keys, values and the mix.",
+    ("teach", "ask-match-mix", "--step", "2"),
 )
 # Of each transformer, the layer and the head in which “attention” attends most to “transformer”.
 HEADS = {"minilm": ("0", "3"), "e5": ("0", "11")}
@@ -68,17 +61,23 @@ def demo() -> None:
     from qkvsearch.cli import group
     from qkvsearch.text.encoders import installed
 
-    quiet = ["-q"] if settings().quiet else []
     click.echo("One formula, softmax(QKᵀ/√d + mask)·V: a query meets keys, and values answer.")
     installed_model = next((name for name in HEADS if name in installed()), None)
     for what, words in (*STEPS, attend_step(installed_model)):
-        click.echo(f"\n{what}")
-        click.echo(click.style(f"$ qkvsearch {shlex.join(words)}", bold=True))
-        group.main([*quiet, *words], prog_name="qkvsearch", standalone_mode=False)
+        _show(group, what, words)
     if installed_model is None:
         missing = "qkvsearch model fetch minilm"
         if not installed():
             missing = f"{install('encoders')} && {missing}"
         click.echo("\nThe words above attend by what is similar.")
         click.echo(f"A transformer has learned what to attend to:\n{missing}")
-    click.echo("\nNow with your own files:  qkvsearch build --help")
+    click.echo("\nIn the browser: qkvsearch serve --demo. Your own files: qkvsearch build --help")
+    _show(group, *LESSON)
+
+
+def _show(group: click.Group, what: str, words: Sequence[str]) -> None:
+    """Say what a command shows, and run it."""
+    quiet = ["-q"] if settings().quiet else []
+    click.echo(f"\n{what}")
+    click.echo(click.style(f"$ qkvsearch {shlex.join(words)}", bold=True))
+    group.main([*quiet, *words], prog_name="qkvsearch", standalone_mode=False)

@@ -13,6 +13,7 @@ from qkvsearch.cli.context import (
     command_group,
     settings,
 )
+from qkvsearch.cli.evaluation_sentences import recommend_sentence, search_sentence
 from qkvsearch.cli.hits import question_option
 from qkvsearch.cli.plot_option import plot_option, require_plot, write_plot
 from qkvsearch.cli.render import Output, output_options
@@ -139,7 +140,11 @@ def search(
     run.notes(result.notes)
     n_queries = result.facts["queries"]
     caption = f"{n_queries:,} judged {'query' if n_queries == 1 else 'queries'}"
-    output.write_one(result.to_dict(), result.to_records(), lambda: _search_table(result, caption))
+
+    def shown() -> str:
+        return f"{filled(search_sentence(result))}\n\n{_search_table(result, caption)}"
+
+    output.write_one(result.to_dict(), result.to_records(), shown)
     write_plot(result, plot)
 
 
@@ -157,8 +162,10 @@ def _search_by_clicks(
     caption = f"{clicks} on hits of {n} {n:query|queries}"
 
     def shown() -> str:
+        sentence = filled(search_sentence(result, "the items that people clicked on"))
         limits = map(filled, result.sentences())
-        return "\n".join([_search_table(result, caption).rstrip("\n"), "", *limits]) + "\n"
+        table = _search_table(result, caption).rstrip("\n")
+        return "\n".join([sentence, "", table, "", *limits]) + "\n"
 
     output.write_one(result.to_dict(), result.to_records(), shown)
     write_plot(result, plot)
@@ -261,7 +268,7 @@ def _search_table(result: Evaluation, caption: str) -> str:
 
 
 def _recommend_tables(result: Evaluation) -> str:
-    """Return tables with a row for each system, and sentences about them."""
+    """Return what the figures mean, tables with a row for each system, and sentences about them."""
     names = list(result.metrics)
     facts = result.facts
     users = quantity(facts["users"], "user")
@@ -277,7 +284,7 @@ def _recommend_tables(result: Evaluation) -> str:
         _system_table(result, names[start : start + MAX_COLUMNS])
         for start in range(0, len(names), MAX_COLUMNS)
     ]
-    return "\n".join([*tables, *map(filled, sentences)])
+    return "\n".join([filled(recommend_sentence(result)), "", *tables, *map(filled, sentences)])
 
 
 def _system_table(result: Evaluation, names: list[str]) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from qkvsearch._utils.shown_sums import DECIMALS, adding_up, signed
+from qkvsearch.cli.columns import is_filter
 from qkvsearch.cli.context import Command, Decorator, joined, settings, stored_in_meta
 from qkvsearch.cli.listing_table import cell_text, layout
 from qkvsearch.cli.render import Output, output_options
@@ -23,7 +24,8 @@ from qkvsearch.cli.text_table import (
     row_lines,
     styled,
 )
-from qkvsearch.cli.wrapping import terminal_width, wrapped
+from qkvsearch.cli.waterfall import bars, bars_width
+from qkvsearch.cli.wrapping import AnyText, terminal_width, wrapped
 from qkvsearch.errors import Count, quantity
 from qkvsearch.rank.questions import OPTIONS, SMALLEST, Explain, Question, options_of
 from qkvsearch.terminal import printable
@@ -31,10 +33,18 @@ from qkvsearch.terminal import printable
 if TYPE_CHECKING:
     from rich.text import Text
 
+    from qkvsearch.engine import Engine
     from qkvsearch.rank.ranking import Ranking
 
 # Characters that the table shows of each cell of the catalog.
 MAX_FIELD = 24
+# From this width on, a reason also says what each kind of head adds, and a table on a terminal has
+# more columns.
+WIDE = 110
+# One more column for so many characters more, on average.
+COLUMN_WIDTH = 15
+# The style of words that match the query. Nothing else of a table has a colour.
+MATCHED = "not dim bold green"
 # Indentation of the lines below a hit.
 INDENT = 3
 OPTION = "--explain"
@@ -144,6 +154,17 @@ ranking_options = joined(
 )
 
 
+def with_more_columns(engine: Engine, options: dict[str, Any], output: Output) -> None:
+    """Where a wide terminal shows hits and no fields are named, name columns that filter them."""
+    is_shown = output.format == "table" and output.path is None and sys.stdout.isatty()
+    if options["fields"] or not is_shown:
+        return
+    n_more = max((terminal_width() - WIDE) // COLUMN_WIDTH + 1, 0)
+    names = [column.name for column in engine.catalog.catalog_columns if is_filter(column)]
+    # A list of names has no way to write a comma within one.
+    options["fields"] = ",".join([name for name in names if "," not in name][:n_more])
+
+
 def write_ranking(ranking: Ranking, output: Output, explain: str | None = None) -> None:
     """Write the hits. explain: `PLAIN`, `FULL` or None."""
     rows = explained_rows(ranking, explain)
@@ -248,7 +269,9 @@ def ranking_table(rows: list[dict[str, Any]], ranking: Ranking, full: bool = Fal
     if has_weights:
         candidates = quantity(ranking.n_candidates, "item")
         caption = f"weight = softmax(score / {ranking.temperature:.3g}) over {candidates}"
-    below = [(_notes(row), _reasons(row, full), _gone(row, ranking)) for row in rows]
+    below = [
+        [*_notes(row), *_reasons(row, full), *map(_indented, _gone(row, ranking))] for row in rows
+    ]
     return _with_lines(columns, cells, below, caption)
 
 
@@ -260,19 +283,25 @@ def _shows_weights() -> bool:
     return settings().verbose or context.meta.get(WEIGHTS, False)
 
 
-def _notes(row: dict[str, Any]) -> list[str]:
+def _notes(row: dict[str, Any]) -> list[str | Text]:
     """Return the lines below a hit that are no reasons."""
-    notes = []
+    notes: list[str] = []
     if row.get("cold"):
         notes.append("new: no interactions yet")
     if row.get("passage"):
-        words = [word for found in row.get("matches", {}).values() for word in found]
+        words = _matched_words(row)
         shown = row.get("passages") or [row["passage"]]
         notes += [_passage_text(passage, words) for passage in shown]
     # The snippet of an item with passages is a part of the best one, which is there already.
     elif row.get("snippet"):
         notes.append(row["snippet"])
-    return notes + _matches_in_other_columns(row)
+    notes += _matches_in_other_columns(row)
+    return [_indented(note, matched=_matched_words(row)) for note in notes]
+
+
+def _matched_words(row: dict[str, Any]) -> list[str]:
+    """Return the words of an item that match the query, in whatever column."""
+    return [word for words in row.get("matches", {}).values() for word in words]
 
 
 def _passage_text(passage: dict[str, Any], words: Sequence[str]) -> str:
@@ -291,45 +320,55 @@ def _passage_text(passage: dict[str, Any], words: Sequence[str]) -> str:
 def _with_lines(
     columns: Sequence[tuple[str, str]],
     rows: Sequence[Sequence[Any]],
-    below: Sequence[tuple[list[str], list[tuple[str, str]], list[str]]],
+    below: Sequence[Sequence[str | Text]],
     caption: str,
 ) -> str:
-    """Return a table with lines below each row: notes, then values with their reasons, then what
-    would have to be gone.
-    """
+    """Return a table with lines below each row."""
     is_list = is_too_narrow(columns, rows)
     widths = fitting_widths(columns, rows)
     lines = [] if is_list else heading_lines(columns, widths)
-    for row, (notes, reasons, gone) in zip(rows, below, strict=True):
+    for row, lines_below in zip(rows, below, strict=True):
         lines += lines_of_row(columns, row) if is_list else row_lines(columns, row, widths)
-        lines += [_indented("", note) for note in notes]
-        room_for_values = max((len(value) for value, _ in reasons), default=0)
-        lines += [_indented(f"{value:<{room_for_values}} ", text) for value, text in reasons]
-        lines += [_indented("", text) for text in gone]
+        lines += lines_below
     return rendered([*lines, *captioned(caption)])
 
 
-def _indented(value: str, text: str) -> str | Text:
-    """Return a text below a hit, after a number or nothing. It is wrapped, and never cut."""
-    start = " " * (INDENT + 1)
-    line = start + value + printable(" ".join(text.split()))
-    return wrapped(styled(line, "dim"), terminal_width(), indent=len(start) + len(value))
+def _indented(text: str, value: str = "", matched: Sequence[str] = ()) -> str | Text:
+    """Return a text below a hit, after a number with its bar or nothing. It is wrapped, and never
+    cut. matched: words that are marked in it on a terminal.
+    """
+    start = " " * (INDENT + 1) + value
+    shown = _marked(styled(printable(" ".join(text.split())), "dim"), matched)
+    line = start + shown if isinstance(shown, str) else _after(start, shown)
+    return wrapped(line, terminal_width(), indent=len(start))
 
 
-def _title(row: dict[str, Any]) -> Any:
-    """Return the title of a hit, on a terminal with the words that match the query in bold."""
+def _after(start: str, text: Text) -> Text:
+    """Return a styled text after one without styles."""
+    from rich.text import Text
+
+    return Text.assemble(start, text)
+
+
+def _marked(text: AnyText, words: Sequence[str]) -> AnyText:
+    """Return a text in whose styles the matched words stand out: they alone have a colour."""
+    if isinstance(text, str) or not words:
+        return text
+    from qkvsearch.text.analysis import word_spans
+
+    for start, end in word_spans(words, text.plain):
+        text.stylize(MATCHED, start, end)
+    return text
+
+
+def _title(row: dict[str, Any]) -> str | Text:
+    """Return the title of a hit, on a terminal with the words that match the query in colour."""
     title = " ".join(row["title"].split())
     if not sys.stdout.isatty():
         return title
     from rich.text import Text
 
-    from qkvsearch.text.analysis import word_spans
-
-    text = Text(printable(title))
-    matched_words = row.get("matches", {}).get("title", [])
-    for start, end in word_spans(matched_words, text.plain):
-        text.stylize("bold green", start, end)
-    return text
+    return _marked(Text(printable(title)), row.get("matches", {}).get("title", []))
 
 
 def _matches_in_other_columns(row: dict[str, Any]) -> list[str]:
@@ -340,22 +379,37 @@ def _matches_in_other_columns(row: dict[str, Any]) -> list[str]:
     return [f"in {name}: {', '.join(words)}" for name, words in columns if name != "title"]
 
 
-def _reasons(row: dict[str, Any], full: bool) -> list[tuple[str, str]]:
-    """Return what a score is made of, in plain words or with `full` part by part, and their
-    sum, the score, as the last line. The numbers add up to it as they are shown.
+def _reasons(row: dict[str, Any], full: bool) -> list[str | Text]:
+    """Return what a score is made of as a waterfall, in plain words or with `full` part by part,
+    and their sum, the score, as the last line. The numbers add up to it as they are shown.
     """
+    from qkvsearch.rank.reasons import only_kinds
+
     if full and row.get("because"):
         addends = [(_item_text(entry), entry["contribution"]) for entry in row["because"]]
     elif full and "parts" in row:
         addends = [(_component_text(entry), entry["value"]) for entry in row["parts"]]
     else:
-        addends = [(reason["text"], reason["value"]) for reason in row.get("reasons", ())]
+        has_room = terminal_width() >= WIDE
+        addends = [
+            (reason["text"] if has_room else only_kinds(reason["text"]), reason["value"])
+            for reason in row.get("reasons", ())
+        ]
     if not addends:
         return []
-    texts = [text for text, _ in addends]
     values = adding_up([value for _, value in addends], row["score"], DECIMALS)
-    lines = [(signed(value, DECIMALS), text) for value, text in zip(values, texts, strict=True)]
-    return [*lines, (f"={row['score']:.{DECIMALS}f}", "")]
+    numbers = [signed(value, DECIMALS) for value in values]
+    room = max(map(len, numbers))
+    starts = [f"{number:<{room}} " for number in numbers]
+    # A list of all parts may have hundreds of lines, and most bars would be a point.
+    if not full and (width := bars_width()):
+        drawn = bars(values, width)
+        starts = [f"{start}{bar} " for start, bar in zip(starts, drawn, strict=True)]
+    matched = _matched_words(row)
+    lines = [
+        _indented(text, start, matched) for (text, _), start in zip(addends, starts, strict=True)
+    ]
+    return [*lines, _indented("", f"= {row['score']:.{DECIMALS}f}")]
 
 
 def _gone(row: dict[str, Any], ranking: Ranking) -> list[str]:

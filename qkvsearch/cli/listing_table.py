@@ -16,7 +16,7 @@ from qkvsearch.cli.text_table import (
     table_lines,
     widest_cells,
 )
-from qkvsearch.cli.wrapping import cell_width
+from qkvsearch.cli.wrapping import cut_to
 from qkvsearch.terminal import printable, shorten
 
 if TYPE_CHECKING:
@@ -68,19 +68,11 @@ def listing_table(listing: Listing, kind: str, names: Sequence[str]) -> str:
         lines = [line for row in rows for line in lines_of_row(columns, row)]
         return rendered([*lines, *caption])
     cut_columns = [
-        (_cut(name, width), layout_) for (name, layout_), width in zip(columns, widths, strict=True)
+        (cut_to(name, width), layout_)
+        for (name, layout_), width in zip(columns, widths, strict=True)
     ]
-    cut_rows = [list(map(_cut, row, widths)) for row in rows]
+    cut_rows = [list(map(cut_to, row, widths)) for row in rows]
     return rendered([*table_lines(cut_columns, cut_rows, widths), *caption])
-
-
-def _cut(text: str, width: int) -> str:
-    """Cut a text that is wider than its column; an ellipsis marks the cut."""
-    if cell_width(text) <= width:
-        return text
-    from rich.cells import set_cell_size
-
-    return f"{set_cell_size(text, width - 1)}…"
 
 
 def _range_text(listing: Listing, kind: str) -> str:

@@ -1,5 +1,6 @@
 """Listings: `qkvsearch items`, `show`, `users`, `history`, `records`, `builds` and `info`."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,6 +17,7 @@ from qkvsearch.cli.hits import (
 from qkvsearch.cli.listing_table import write_page
 from qkvsearch.cli.render import Output, output_options
 from qkvsearch.cli.text_table import to_table
+from qkvsearch.errors import quantity
 
 BUILD_COLUMNS = (
     ("", "left"),
@@ -28,6 +30,20 @@ BUILD_COLUMNS = (
 )
 # Facts that `info` shows in a separate table.
 COLUMN_FACTS = ("columns", "interaction_columns")
+# Heads with a smaller weight only order what the others leave equal.
+LEAST_WEIGHT = 0.01
+# Facts that few builds have. Where there are any, they are shown.
+RARE = (
+    "tuned",
+    "next_item",
+    "rating_scale",
+    "keys",
+    "tuned_search",
+    "texts_cut",
+    "checksums",
+)
+# What became of the rows of a file, where that is no news: all were kept, or which column is what.
+USUAL_ROW = re.compile(r"^Columns of |: 0 skipped$|, 0 duplicates combined, 0 skipped$")
 all_rows_option = click.option("-k", type=click.IntRange(min=0), help="How many.  [default: all]")
 
 
@@ -182,33 +198,75 @@ def _build_cells(row: dict[str, Any]) -> list[str]:
 @click.option("--verify", is_flag=True, help="Compare every file with its checksum.")
 @output_options
 def info(verify: bool, output: Output) -> None:
-    """Show what the workspace was built from, and what it contains.
+    """Show what the workspace was built from, and what it contains. With -v before the command,
+    show every fact, such as why an encoder was chosen, and what became of the rows of files.
 
     \b
     Examples:
       qkvsearch -w films info
+      qkvsearch -v -w films info
       qkvsearch -w films info --verify --format json
     """
     run = settings()
     facts = run.open().info(verify=verify)
-    output.write([facts], lambda: _fact_table(facts, run.verbose))
+    shown = _fact_table if run.verbose else _summary
+    output.write([facts], lambda: shown(facts))
 
 
-def _fact_table(facts: dict[str, Any], verbose: bool) -> str:
-    texts = {name: _fact_text(value) for name, value in facts.items() if value}
-    texts["recommend_heads"] = recommend_heads_text(facts["recommend_heads"])
+def _summary(facts: dict[str, Any]) -> str:
+    """Return the facts that most people ask for, and a table of the items' columns."""
+    weights = facts["head_weights"].items()
+    heads = [f"{name} {weight:.2g}" for name, weight in weights if weight >= LEAST_WEIGHT]
+    searched = ", ".join(facts["searched_columns"])
+    log = [f"{column['role']} = {column['name']}" for column in facts["interaction_columns"]]
+    counts = [
+        quantity(facts[name], name.removesuffix("s"))
+        for name in ("items", "users", "interactions")
+        if facts[name]
+    ]
+    if facts["recorded"]:
+        counts.append(f"{facts['recorded']:,} recorded since")
+    texts = {
+        "workspace": facts["workspace"],
+        "built": f"{facts['built'][:16].replace('T', ' ')} UTC; {facts['megabytes']:,} MB in "
+        f"{quantity(facts['segments'], 'segment')}",
+        "contains": ", ".join(counts),
+        "searches": f"{searched} (heads: {', '.join(heads)})" if searched else "",
+        "encoder": facts["encoder"],
+        "advice": facts["advice"],
+        "language": f"{facts['language']} ({facts['language_chosen']})",
+        "recommend heads": recommend_heads_text(facts["recommend_heads"], with_metrics=False),
+        "log": ", ".join(log),
+    }
+    texts |= {name.replace("_", " "): _fact_text(facts[name]) for name in RARE if facts.get(name)}
+    texts["rows"] = "\n".join(row for row in facts["rows"] if not USUAL_ROW.search(row))
+    # What was changed in cells is told by `build`, and with -v.
+    columns = [{**column, "changed": {}} for column in facts["columns"]]
+    return f"{_named_lines(texts)}\n{columns_text(columns, [])}"
+
+
+def _named_lines(texts: Mapping[str, str]) -> str:
+    """Return a line for each text that is not empty, after its name."""
     context = click.get_current_context()
     lines = [
-        [name.replace("_", " "), spelled(text, context, context.command)]
-        for name, text in texts.items()
-        if text and name not in COLUMN_FACTS
+        [name, spelled(text, context, context.command)] for name, text in texts.items() if text
     ]
-    table = to_table([("", "left"), ("", "wrap")], lines)
-    return f"{table}\n{columns_text(facts['columns'], facts['interaction_columns'], verbose)}"
+    return to_table([("", "left"), ("", "wrap")], lines)
 
 
-def recommend_heads_text(heads: Mapping[str, Mapping[str, float]] | None) -> str:
-    """Return the share of each head of a recommendation, and what each reached alone.
+def _fact_table(facts: dict[str, Any]) -> str:
+    """Return all facts, and tables of all columns."""
+    texts = {name: _fact_text(value) for name, value in facts.items() if value}
+    texts["recommend_heads"] = recommend_heads_text(facts["recommend_heads"])
+    named = {n.replace("_", " "): text for n, text in texts.items() if n not in COLUMN_FACTS}
+    columns = columns_text(facts["columns"], facts["interaction_columns"], verbose=True)
+    return f"{_named_lines(named)}\n{columns}"
+
+
+def recommend_heads_text(
+    heads: Mapping[str, Mapping[str, float]] | None, with_metrics: bool = True
+) -> str:
+    """Return the share of each head of a recommendation, and with metrics what each reached alone.
 
     >>> recommend_heads_text({"shares": {"collaborative": 0.2, "neighbours": 0.8},
     ...     "alone": {"collaborative": 0.3187, "neighbours": 0.4103, "fused": 0.4112}})
@@ -219,6 +277,8 @@ def recommend_heads_text(heads: Mapping[str, Mapping[str, float]] | None) -> str
     text = ", ".join(f"{name} {share:.2f}" for name, share in heads["shares"].items())
     if not (alone := heads["alone"]):
         return f"{text} (too few users to learn the shares)"
+    if not with_metrics:
+        return text
     figures = " and ".join(f"{alone[name]:.3f}" for name in heads["shares"])
     return f"{text}; held-out NDCG@20: alone {figures}, together {alone['fused']:.3f}"
 

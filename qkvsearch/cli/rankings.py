@@ -31,6 +31,7 @@ from qkvsearch.cli.hits import (
     question_option,
     ranking_options,
     ranking_table,
+    with_more_columns,
     write_ranking,
 )
 from qkvsearch.cli.render import Output
@@ -124,6 +125,7 @@ def search(
     if envelope and output.format not in ("json", "jsonl"):
         raise click.UsageError("--envelope writes JSON: add --format json or jsonl")
     engine = run.open()
+    with_more_columns(engine, options, output)
     # A table marks matching words; the other formats have them only with the reasons.
     options["explain"] = engine_explain(explain) or output.format == "table"
     is_batch = queries is not None
@@ -272,6 +274,7 @@ def recommend(all_users: bool, only: Path | None, output: Output, **options: Any
         _recommend_all(run, engine, output, only=ids, **options)
         return
     explain = options.pop("explain")
+    with_more_columns(engine, options, output)
     ranking = engine.recommend(only=ids, explain=engine_explain(explain), **options)
     nothing = "No recommendations: this user likes nothing yet, or no item is left."
     run.notes([*no_hits_notes(ranking, options, nothing), *ranking.notes])
@@ -313,7 +316,9 @@ def similar(items: tuple[str, ...], explain: str | None, output: Output, **optio
       qkvsearch -w talks similar t0042 -k 5 --format json
     """
     run = settings()
-    ranking = run.open().similar(items, **options)
+    engine = run.open()
+    with_more_columns(engine, options, output)
+    ranking = engine.similar(items, **options)
     this = "these items" if len(items) > 1 else "this item"
     nothing = f"No neighbours: nothing is known about {this}, or no other item is left."
     run.notes([*no_hits_notes(ranking, options, nothing), *ranking.notes])

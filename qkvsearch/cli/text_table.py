@@ -144,6 +144,16 @@ def styled(text: str, style: str) -> str | Text:
     return Text(text, style=style)
 
 
+def has_colours() -> bool:
+    """Return whether stdout is a terminal that shows colours, and NO_COLOR is not set."""
+    if not sys.stdout.isatty():
+        return False
+    from rich.console import Console
+
+    console = Console(force_terminal=True)
+    return console.color_system is not None and not console.no_color
+
+
 def has_styles(cell: Any) -> bool:
     """Return whether a cell is a text of Rich. Without Rich imported, there is none."""
     rich_text = sys.modules.get("rich.text")

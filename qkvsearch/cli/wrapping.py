@@ -51,6 +51,19 @@ def cell_width(text: str) -> int:
     return cell_len(text)
 
 
+def cut_to(text: str, width: int) -> str:
+    """Cut a text that takes more columns; an ellipsis marks the cut.
+
+    >>> cut_to("kettle", 6), cut_to("a red kettle", 6), cut_to("注意力机制", 6)
+    ('kettle', 'a red…', '注意…')
+    """
+    if cell_width(text) <= width:
+        return text
+    from rich.cells import set_cell_size
+
+    return f"{set_cell_size(text, width - 1).rstrip()}…"
+
+
 def wrapped(text: AnyText, width: int, indent: int = 0) -> AnyText:
     """Wrap the text in lines of `width` columns at most, those after the first indented.
 

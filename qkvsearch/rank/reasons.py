@@ -19,7 +19,7 @@ import numpy as np
 
 from qkvsearch._utils.caching import cached_by_word, cached_property
 from qkvsearch._utils.folding import fold
-from qkvsearch._utils.shown_sums import adding_up, rounded_to, signed
+from qkvsearch._utils.shown_sums import DECIMALS, adding_up, rounded_to, signed
 from qkvsearch.heads.dense_head import MEANING
 from qkvsearch.heads.lexical_head import LEXICAL
 from qkvsearch.heads.rule_heads import RULE_HEADS
@@ -74,6 +74,16 @@ class Reason(NamedTuple):
 
 class Others(Reason):
     """The line of an explanation for all that has no line of its own."""
+
+
+def only_kinds(text: str) -> str:
+    """Return the text of a reason with the kinds of heads, but without what each of them adds.
+
+    >>> only_kinds("river: same word +2.350, similar meaning +2.148")
+    'river: same word, similar meaning'
+    """
+    kinds = "|".join(map(re.escape, [*KINDS.values(), MEANING]))
+    return re.sub(rf"\b({kinds}) [+-]\d+\.\d{{{DECIMALS}}}(?=,|$)", r"\1", text)
 
 
 def reason_records(reasons: Sequence[Reason]) -> dict[str, Any]:

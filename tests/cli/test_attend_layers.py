@@ -34,7 +34,7 @@ def test_json_holds_the_models_weights_and_says_which_head(attend, tiny_bert):
     assert {(row["layer"], row["head"]) for row in mean} == {(0, None)}
 
 
-def test_a_map_has_rows_of_100_percent_or_names_the_largest(attend, monkeypatch):
+def test_a_map_has_rows_of_100_percent_and_so_have_sentences(attend, monkeypatch):
     width = len("[CLS]") + len(TOKENS) * (CELL + GAP)
     monkeypatch.setenv("COLUMNS", str(width))
     lines = attend(TEXT, "--layer", 1, "--head", 2).stdout.splitlines()
@@ -46,8 +46,12 @@ def test_a_map_has_rows_of_100_percent_or_names_the_largest(attend, monkeypatch)
     assert lines[-1] == "layer 1, head 2: row attends to column; rows add up to 100 %"
     monkeypatch.setenv("COLUMNS", str(width - 1))
     lines = attend(TEXT, "--layer", 1, "--head", 2).stdout.splitlines()
-    assert lines[0].split() == ["word", "attends", "most", "to"]
-    assert [line.split()[0] for line in lines[1 : 1 + len(TOKENS)]] == TOKENS
+    assert max(map(len, lines)) < width
+    sentences = [line for line in lines if " → " in line]
+    assert [line.split()[0] for line in sentences] == TOKENS
+    words = " ".join(lines[: lines.index(sentences[1])]).split()[2:]
+    assert words[::2] == TOKENS
+    assert abs(sum(int(word.removesuffix("%")) for word in words[1::2]) - 100) <= len(TOKENS) / 2
 
 
 def test_without_layers_a_head_cannot_be_chosen(qkv, videos_path):

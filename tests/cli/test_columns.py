@@ -37,12 +37,22 @@ def test_build_says_a_line_a_column_and_info_repeats_it(qkv, shop):
     assert built.code == 0
     (price,) = (line for line in built.stderr.splitlines() if line.startswith("Price "))
     assert price.split()[:4] == ["Price", "number", "33%", "1299.0"]
-    info = qkv("-w", "ws", "info").stdout
-    for name in ("SKU", "Price", "Tags", "Added", "quantity", "ordered_at"):
-        (line,) = (line for line in built.stderr.splitlines() if line.startswith(f"{name} "))
-        assert line in info.splitlines()
-    said = built.stderr.splitlines()
+    *said, _, _ = built.stderr.splitlines()  # but for what comes next
     assert len(said) <= 24
+    info = qkv("-w", "ws", "info").stdout.splitlines()
+    for name in ("SKU", "Price", "Tags", "Added"):
+        (line,) = (line for line in built.stderr.splitlines() if line.startswith(f"{name} "))
+        assert any(line.startswith(shown) for shown in info if shown.startswith(f"{name} "))
+    assert "weight = quantity, time = ordered_at" in " ".join(" ".join(info).split())
+    assert len(info) <= 24
+
+
+def test_with_v_build_and_info_show_the_columns_of_the_log_as_well(qkv, shop):
+    built = qkv("-v", "-w", "ws", *shop)
+    info = qkv("-v", "-w", "ws", "info").stdout.splitlines()
+    for name in ("SKU", "quantity", "ordered_at"):
+        (line,) = (line for line in built.stderr.splitlines() if line.startswith(f"{name} "))
+        assert line in info
 
 
 def test_info_as_json_has_a_record_a_column(qkv, shop):

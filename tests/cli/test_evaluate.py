@@ -87,8 +87,10 @@ def test_other_formats_have_a_row_for_each_system(qkv, shop_path, tmp_path):
 
 def test_the_table_has_a_line_a_system_and_marks_the_best(qkv, movies_path):
     answer = qkv("-q", "-w", movies_path, "evaluate", "recommend", "-k", 60)
-    lines = answer.stdout.splitlines()
+    sentence, figures = answer.stdout.split("\n\n", 1)
+    lines = figures.splitlines()
     first, second = lines[:8], lines[9:18]
+    assert "among 60 recommendations" in " ".join(sentence.split())
     assert first[0].split() == ["ndcg", "recall", "precision", "hit_rate", "mrr", "map"]
     assert second[0].split() == ["novelty", "diversity", "coverage", "rmse", "mae"]
     assert [line.split()[0] for line in first[1:] if "±" not in line] == SYSTEMS[:-1]

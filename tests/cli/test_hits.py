@@ -1,6 +1,7 @@
 """The table of a ranking, letter by letter: what it says of each hit, and why."""
 
 import json
+import re
 import sys
 
 import click
@@ -71,15 +72,15 @@ def test_a_search_and_its_reasons(searched):
         "#  title          match    score  id\n"
         "1  Deep learning  strong   0.719  v7\n"
         "    in tags: sea, red\n"
-        "    +1.875 deep: same word +1.500, similar meaning +0.375\n"
-        "    -0.750 sea, seal: same word\n"
-        "    +0.063 red: same word\n"
-        "    -0.469 average item (subtracted)\n"
-        "    =0.719\n"
+        "    +1.875 ▇▇▇▇▇▇▇▇▇▇ deep: same word, similar meaning\n"
+        "    -0.750       ▂▂▂▂ sea, seal: same word\n"
+        "    +0.063       ▇    red: same word\n"
+        "    -0.469     ▂▂     average item (subtracted)\n"
+        "    = 0.719\n"
         "2  Shallow        weak    -0.490  v3\n"
-        "    +0.500  deep: same word\n"
-        "    -0.990  average item (subtracted)\n"
-        "    =-0.490\n"
+        "    +0.500      ▇▇▇▇▇ deep: same word\n"
+        "    -0.990 ▂▂▂▂▂▂▂▂▂▂ average item (subtracted)\n"
+        "    = -0.490\n"
     )
 
 
@@ -95,7 +96,7 @@ def test_a_search_and_every_part_of_it(searched):
         "    +0.125 meaning: deep ~ lake",
         "    +0.063 lexical: red",
         "    +0.031 lexical: average item (subtracted)",
-        "    =0.719",
+        "    = 0.719",
     ]
 
 
@@ -103,7 +104,23 @@ def test_reasons_are_as_wide_as_the_window_and_no_wider(monkeypatch, searched):
     monkeypatch.setenv("COLUMNS", "36")
     table = ranking_table(searched.explained_records(), searched)
     assert max(map(len, table.split("\n"))) <= 36
-    assert "    +1.875 deep: same word +1.500,\n           similar meaning +0.375\n" in table
+    assert "    +1.875 deep: same word, similar\n           meaning\n" in table
+
+
+@pytest.mark.parametrize("columns", [109, 110])
+def test_wide_terminals_show_what_each_kind_adds(monkeypatch, searched, columns):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    table = ranking_table(searched.explained_records(), searched)
+    assert ("deep: same word +1.500, similar meaning +0.375\n" in table) == (columns == 110)
+
+
+def test_matched_words_alone_have_a_colour(monkeypatch, searched):
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    table = ranking_table(searched.explained_records(), searched)
+    coloured = re.findall(r"\x1b\[(?:\d+;)*3[0-8](?:;\d+)*m(.*?)\x1b", table)
+    assert coloured == ["Deep", "sea", "red", "deep", "sea", "red"]
+    assert "+1.875 ▇▇▇▇▇▇▇▇▇▇ \x1b" in table
 
 
 UNBROKEN = {
@@ -187,7 +204,7 @@ def test_recommendations_with_ratings_a_history_and_what_is_new():
         "    -0.250 by damping\n"
         "    +0.125 people who liked Casablanca also liked this\n"
         "    +0.063 people who bought Dune also bought this\n"
-        "    =0.688\n"
+        "    = 0.688\n"
         "2  Ran    0.500     3.0  7\n"
         "    new: no interactions yet\n"
     )
