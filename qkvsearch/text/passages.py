@@ -24,11 +24,10 @@ from collections.abc import Iterator
 from enum import IntEnum
 from typing import NamedTuple
 
-# A text of more words is searched in passages. Shorter ones are about as long as two or three, and
-# what they say is rarely about two things. benchmarks/defaults/long_texts.py compares limits: from
-# 250 to 500 words, abstracts that are about one thing are found as well or a little better with a
-# higher one, and what a single sentence says with a lower one.
-LONG = 400
+# A text of more words is searched in passages. benchmarks/defaults/long_texts.py compares limits:
+# with a higher one, abstracts that are about one thing are found as well or a little better, and
+# what a single sentence says is found far less often.
+LONG = 250
 # The words of a passage.
 PASSAGE = 150
 PARAGRAPH_SHARE, HEADING_SHARE = 0.5, 0.25
