@@ -83,15 +83,29 @@ class Dataset:
         """Return the reports on the files of interactions, or on the other files."""
         lines = []
         for report in self.reports:
-            is_of_log = any(column.role in LOG_TYPES for column in report.columns)
-            if is_of_log == of_log:
+            if _is_of_log(report) == of_log:
                 lines += report.lines()
         return lines
+
+    def name(self) -> str:
+        """Return what people call the catalog: its file's name, without what stands for the format.
+        "" for items of several files, of a frame, or named by interactions alone.
+        """
+        own = next((report for report in self.reports if not _is_of_log(report)), None)
+        if own is None or own.files:
+            return ""
+        file = own.file.partition("#")[0]  # a sheet comes after it
+        stem, dot, _ = file.replace("\\", "/").rpartition("/")[2].partition(".")
+        return stem if dot else ""
 
     @property
     def scale_inferred(self) -> bool:
         """Whether the scale of the ratings is what the ratings say, and nobody declared it."""
         return any(report.scale_inferred for report in self.reports)
+
+
+def _is_of_log(report: ReadReport) -> bool:
+    return any(column.role in LOG_TYPES for column in report.columns)
 
 
 def read_dataset(
