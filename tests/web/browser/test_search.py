@@ -127,9 +127,12 @@ def test_an_empty_box_shows_what_is_there(visit, site):
     with visit(site) as page:
         loaded(page)
         assert "375" in page.inner_text("#status")
-        assert page.locator("#hits > li").count() == 20
-        first = json.loads(site.get("/api/v1/items?sort=users&k=1")[2])["rows"][0]
-        assert titles(page)[0] == first["title"]
+        first = json.loads(site.get("/api/v1/items?sort=users&k=8")[2])["rows"]
+        assert titles(page) == [row["title"] for row in first]
+        assert page.inner_text("#first h2") == "Most popular"
+        page.get_by_role("button", name="All 375 items").click()
+        page.wait_for_function("() => document.querySelectorAll('#hits > li').length == 20")
+        assert address(page)["sort"] == ["users"]
         page.select_option("#sort", "id")
         page.wait_for_function("() => document.querySelector('#hits li').dataset.id == 'v001'")
         assert address(page)["sort"] == ["id"]
@@ -203,8 +206,59 @@ def test_a_page_says_why_there_is_nothing_in_its_language(visit, site):
             assert unknown in page.inner_text("#notes")
 
 
-def test_more_is_listed_once_however_often_it_is_asked_for(visit, site, until, rested):
+def test_examples_of_an_empty_box_find_something(visit, site):
     with visit(site) as page:
+        loaded(page)
+        links = page.locator("#examples a").evaluate_all(
+            "links => links.map(link => link.getAttribute('href'))"
+        )
+        assert len(set(links)) == 3
+        for link in links:
+            page.goto(site.url + "/" + link)
+            loaded(page)
+            assert int(page.inner_text("#status").split()[0]) > 0
+            assert page.locator("#first").is_hidden()
+
+
+@pytest.mark.parametrize(
+    ("titles", "examples"),
+    [
+        (
+            ["Rain jacket red 0", "Down jacket: 3 sizes", "Rain jacket red 7"],
+            ["Rain jacket red", "Down jacket"],
+        ),
+        (
+            ["河谷地质：第一课", "Why do rivers bend and where do they go"],
+            ["河谷地质", "Why do rivers"],
+        ),
+        (["1984", ""], []),
+    ],
+)
+def test_examples_are_made_of_titles(visit, site, titles, examples):
+    with visit(site, "/?q=bread") as page:
+        loaded(page)
+        made = page.evaluate(
+            """async titles => (await import("/static/search/popular.js")).examplesOf(titles)""",
+            titles,
+        )
+    assert made == examples
+
+
+def test_where_nothing_is_found_popular_items_are_shown_beside_the_results(visit, site):
+    with visit(site, "/?q=zzzxqv") as page:
+        page.wait_for_selector("#popular li")
+        assert page.locator("#hits > li").count() == 0
+        assert page.inner_text("#popular h2") == "Most popular"
+        first = json.loads(site.get("/api/v1/items?sort=users&k=8")[2])["rows"]
+        shown = page.locator("#popular .title").all_inner_texts()
+        assert shown == [row["title"] for row in first]
+        page.fill("#q", "bread")
+        page.wait_for_selector("#hits li[data-id]")
+        page.locator("#popular").wait_for(state="hidden")
+
+
+def test_more_is_listed_once_however_often_it_is_asked_for(visit, site, until, rested):
+    with visit(site, "/?sort=users") as page:
         loaded(page)
         held = []
         page.route("**/api/v1/items?**offset=**", lambda route: held.append(route))

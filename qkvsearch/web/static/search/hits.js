@@ -38,6 +38,9 @@ export function showHits(rows, options) {
   items.find((item) => item.dataset.id === focused)?.querySelector(".title").focus();
 }
 
+/** The same items for another list, which has no scores. */
+export const entries = (rows, options) => rows.map((row) => entry(row, null, options));
+
 function entry(hit, sides, options) {
   const find = finder(Object.values(hit.matches ?? {}).flat());
   const name = marked(hit.title || String(hit.id), find);
