@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
@@ -50,6 +51,7 @@ SOURCE = "source"
 # The name of tables that are joined to the items, and what stands for all sheets of a workbook.
 JOIN = "join"
 ALL_SHEETS = "#*"
+COMPRESSED = re.compile(r"\.(gz|bz2|xz|zst|zip)$", re.IGNORECASE)
 
 
 class DistributedLog(Protocol):
@@ -95,7 +97,8 @@ class Dataset:
         if own is None or own.files:
             return ""
         file = own.file.partition("#")[0]  # a sheet comes after it
-        stem, dot, _ = file.replace("\\", "/").rpartition("/")[2].partition(".")
+        name = COMPRESSED.sub("", file.replace("\\", "/").rpartition("/")[2])
+        stem, dot, _ = name.rpartition(".")
         return stem if dot else ""
 
     @property

@@ -307,7 +307,7 @@ def test_without_a_place_to_keep_a_token_the_page_works(visit, site):
         )
         page.goto(site.url + "/?q=bread")
         loaded(page)
-        assert page.locator("#hits > li").count() == 20
+        assert page.locator("#hits > li").count() > 0
 
 
 def test_results_come_while_typing_and_enter_searches_for_the_whole_word(visit, site):
@@ -325,7 +325,7 @@ def test_results_come_while_typing_and_enter_searches_for_the_whole_word(visit, 
         loaded(page)
         assert address(page)["q"] == ["sourdough bread"]
         assert page.locator("#hits mark").first.inner_text().lower() in ("sourdough", "bread")
-        assert page.inner_text("#said").startswith("The first 20 results")
+        assert re.match(r"\d+ result", page.inner_text("#said"))
 
 
 @pytest.mark.parametrize("by", ["mouse", "keyboard"])
@@ -592,12 +592,15 @@ def test_images_links_prices_and_times_are_shown_and_scripts_are_not(in_shop, sh
     page.wait_for_function("() => [...document.images].some(one => one.naturalWidth)")
     assert asked
     assert not any("referer" in headers for headers in asked)
-    cells = page.locator("[data-id=s3] .cells").inner_text()
-    assert "$22.50" in cells
-    assert "41 min" in cells
-    link = page.locator("[data-id=s3] .cells a")
+    hit = page.locator("[data-id=s3]")
+    assert hit.locator(".price").inner_text() == "$22.50"
+    assert "$" not in hit.locator(".cells").inner_text()
+    assert "41 min" in hit.locator(".cells").inner_text()
+    link = hit.locator("a.title")
     assert link.get_attribute("href") == "https://shop.example/3"
-    assert "shop.example" in link.inner_text()
+    assert "tent" in link.inner_text()
+    picture = hit.locator("img").bounding_box()
+    assert picture["width"] == picture["height"]
     page.goto(shop.url + "/?q=tent&sort=price&k=60")
     loaded(page)
     assert page.locator("[data-id=s0]").count() == 1
@@ -616,8 +619,14 @@ def test_results_are_sorted_by_a_column_and_one_is_shown_of_each_value(in_shop):
     page.wait_for_function(f"() => {FIRST}.includes('number 39')")
     assert re.match(r"\d+ results; the first 20 are shown", page.inner_text("#status"))
     assert address(page)["sort"] == ["-price"]
-    page.locator("#hits .title").first.click()
-    page.wait_for_selector(".explanation h3")
+    why = page.locator("#hits > li").first.get_by_role("button", name="Why?")
+    why.click()
+    page.wait_for_selector("#hits > li:first-child .explanation h3")
+    assert why.get_attribute("aria-expanded") == "true"
+    why.focus()
+    page.keyboard.press("Escape")
+    page.wait_for_function("() => !document.querySelector('.explanation')")
+    assert why.get_attribute("aria-expanded") == "false"
     page.select_option("#distinct", "brand")
     page.wait_for_function("() => document.querySelectorAll('#hits > li').length < 5")
     brands = [text.split()[0] for text in page.locator("#hits .cells").all_inner_texts()]
