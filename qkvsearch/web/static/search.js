@@ -323,7 +323,8 @@ function controls() {
   if (document.activeElement !== box) box.value = asked.q;
   const pressed = (label, is, run) =>
     el("button", { type: "button", "aria-pressed": String(is), onclick: run }, label);
-  const heads = ["", ...choices(asked.user)];
+  // An address may name an encoder, which is a part of one of the choices.
+  const heads = [...new Set(["", ...choices(asked.user), asked.heads])];
   const shown = reasons || Boolean(asked.heads);
   document.body.classList.toggle("why", shown);
   byId("heads").replaceChildren(

@@ -35,9 +35,16 @@ function date(cell) {
   return eras.format(new Date(0).setUTCFullYear(year, 6));
 }
 
-/** A value of a facet, or both ends of a range. */
-export function valueOf({ shown_as: shownAs, unit }, value) {
+/** Whether a column is lengths of time. */
+export const isLength = ({ unit }) => unit in SECONDS;
+
+/** A value of a facet, or both ends of a range, one of which may be open. */
+export function valueOf(column, value) {
+  const { shown_as: shownAs, unit } = column;
   if (shownAs === "yes/no") return say(value === "yes" ? "yes" : "no");
+  const isRange = shownAs === "number" || shownAs === "date";
+  if (isRange && value.startsWith("..") && value.length > 2) return say("atMost", { value: valueOf(column, value.slice(2)) });
+  if (isRange && value.endsWith("..") && value.length > 2) return say("atLeast", { value: valueOf(column, value.slice(0, -2)) });
   if (shownAs === "date") return value.split("..").map(date).join(" – ");
   if (shownAs !== "number") return value;
   const ends = value.split("..");
