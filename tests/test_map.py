@@ -75,6 +75,26 @@ def test_clusters_have_labels_of_their_words(tmp_path):
     assert words & {"bread", "baking"}
 
 
+def test_a_cluster_in_a_rare_language_is_not_called_by_its_articles():
+    rare = ["una tortilla con cebolla", "la sopa con pan", "un viaje con las dos", "con ella a pie"]
+    titles = [f"tent camping {i}" for i in range(60)] + rare * 7
+    languages = ["english"] * 60 + ["spanish"] * 28
+    positions = np.repeat([[0.0, 0.0], [9.0, 9.0]], [60, 28], axis=0)
+    positions += np.random.default_rng(0).normal(size=positions.shape)
+    labels = projection._labels(positions, titles, languages)
+    words = {word for label in labels for word in label.words.split(", ")}
+    assert "tent" in words
+    assert words & {"tortilla", "sopa", "cebolla", "viaje"}
+    assert not words & {"con", "una", "las"}
+
+
+def test_a_word_of_few_items_names_no_cluster():
+    positions = np.repeat([[0.0, 0.0], [9.0, 9.0]], 30, axis=0)
+    titles = ["tent camping"] * 30 + ["guitar chords strum"] * 3 + ["guitar"] * 27
+    labels = projection._labels(positions, titles, ["english"] * 60)
+    assert {label.words for label in labels} == {"camping, tent", "guitar"}
+
+
 def test_it_is_computed_once_and_stored_with_the_build(tmp_path, monkeypatch):
     items = pd.DataFrame(
         {"id": range(30), "title": [f"red lamp {i} of {i % 4}" for i in range(30)]}

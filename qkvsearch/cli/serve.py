@@ -83,6 +83,11 @@ LIBRARIES = ("fastapi", "uvicorn", "jinja2", "prometheus_client", "fastapi_offli
     type=click.IntRange(1, 3650),
     help="With --log-searches: delete what is older.  [default: 90]",
 )
+@click.option(
+    "--title",
+    metavar="NAME",
+    help="What the pages call the catalog.  [default: the name of its file]",
+)
 @click.option("--demo", is_flag=True, help="Serve the bundled videos, read-only.")
 def serve(
     host: str,
@@ -99,6 +104,7 @@ def serve(
     log_queries: bool,
     log_searches: bool,
     log_days: int | None,
+    title: str | None,
     demo: bool,
 ) -> None:
     """Serve web pages for search, recommendations and the course, and an API, until Ctrl-C.
@@ -123,6 +129,7 @@ def serve(
         need_sdk()
     if allow_record and not mcp:
         raise click.UsageError("--allow-record is for agents: add --mcp")
+    from qkvsearch.heads.component import CATALOG_NAME
     from qkvsearch.store.search_log import log_folder
     from qkvsearch.web.server import serve as serve_app
     from qkvsearch.web.settings import Settings, origin_of, proxy_of, root_path_of
@@ -141,8 +148,9 @@ def serve(
     path = engine.workspace.path
     # Only a sample's users may be shown to everyone.
     example_user = "" if sample is None else str(engine.users.ids[0])
+    of_file = engine.snapshot.facts.get(CATALOG_NAME, "")
     engine.close()
-    name = sample or real_path(path).name
+    name = (title or "").strip() or sample or of_file or real_path(path).name
     server_settings = Settings(
         workspace=path,
         name=name,

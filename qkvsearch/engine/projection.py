@@ -43,6 +43,8 @@ PERPLEXITY, ITERATIONS, ANGLE = 30, 500, 0.6
 K_COMPARED, N_COMPARED = 10, 500
 # Items of a cluster with a label, and clusters at most; characters of a text that are read.
 ITEMS_EACH, MAX_CLUSTERS, MAX_CHARACTERS = 25, 14, 300
+# A word names a cluster if so many of its items have it.
+MIN_NAMED = 4
 WORD = re.compile(r"[^\W\d_]{3,}(?:-[^\W_]+)*")
 # The share of the items that a language of the catalog has at least.
 MIN_LANGUAGE = 0.05
@@ -124,8 +126,9 @@ def item_map(recommender: Recommender, head: str | None) -> ItemMap:
     stored = _stored(path)
     if len(stored.get("positions", ())) != len(rows):
         texts = _texts(models, rows)
-        languages = _languages(texts)
-        positions = positions_of(keys, np.unique(languages, return_inverse=True)[1])
+        languages = [CODES.get(code, code) for code in languages_of(texts)]
+        frequent = _frequent(languages)
+        positions = positions_of(keys, np.unique(frequent, return_inverse=True)[1])
         stored = {
             "positions": positions.astype(np.float64).round(DECIMALS).tolist(),
             "kept": neighbours_kept(keys, positions),
@@ -187,14 +190,13 @@ def _texts(models: StoredModels, rows: np.ndarray) -> list[str]:
     return [" ".join(str(cell)[:MAX_CHARACTERS] for cell in row if cell) for row in cells]
 
 
-def _languages(texts: Sequence[str]) -> list[str]:
-    """Return the language of each text; a rare one is taken for the most frequent: short texts of
-    one language are taken for a dozen.
+def _frequent(languages: Sequence[str]) -> list[str]:
+    """Return the language of each text, a rare one taken for the most frequent: short texts of one
+    language are taken for a dozen.
     """
-    found = [CODES.get(code, code) for code in languages_of(texts)]
-    counts = Counter(found).most_common()
-    rare = {name: counts[0][0] for name, n in counts if n < MIN_LANGUAGE * len(found)}
-    return [rare.get(name, name) for name in found]
+    counts = Counter(languages).most_common()
+    rare = {name: counts[0][0] for name, n in counts if n < MIN_LANGUAGE * len(languages)}
+    return [rare.get(name, name) for name in languages]
 
 
 def positions_of(keys: np.ndarray, languages: np.ndarray) -> np.ndarray:
@@ -271,15 +273,21 @@ def neighbours_kept(keys: np.ndarray, positions: np.ndarray) -> float:
 def _labels(
     positions: np.ndarray, texts: Sequence[str], languages: Sequence[str]
 ) -> list[MapLabel]:
-    """Return the two words that tell each cluster of items best from the others."""
+    """Return the two words that tell each cluster of items best from the others: one, or no label,
+    where fewer are in `MIN_NAMED` of its items. languages: of each text.
+    """
     n_clusters = min(len(texts) // ITEMS_EACH, MAX_CLUSTERS)
     if n_clusters < 2:
         return []
     with leaving_no_trace("sklearn.cluster"):
         from sklearn.cluster import KMeans
 
-    common = frozenset().union(*map(stop_words, {ENGLISH, *languages}))
-    words = [set(WORD.findall(text.casefold())) - common for text in texts]
+    # The few texts of a rare language would name their cluster by its "with" and "of the".
+    common = {name: stop_words(name) | stop_words(ENGLISH) for name in set(languages)}
+    words = [
+        set(WORD.findall(text.casefold())) - common[name]
+        for text, name in zip(texts, languages, strict=True)
+    ]
     totals = Counter(word for those in words for word in those)
     with threadpool_limits(1):
         clusters = KMeans(n_clusters, n_init=3, random_state=SEED).fit(positions)
@@ -290,9 +298,11 @@ def _labels(
         lift = {
             word: (n / len(members)) * np.log(n * len(texts) / (totals[word] * len(members)))
             for word, n in counts.items()
+            if n >= MIN_NAMED
         }
         best = [word for _, word in sorted((-value, word) for word, value in lift.items())[:2]]
-        labels.append(MapLabel(", ".join(best), *middle))
+        if best:
+            labels.append(MapLabel(", ".join(best), *middle))
     return labels
 
 

@@ -17,7 +17,7 @@ class BeginningHead(FirstHead):
     """The items that begin as typed. It is added to other heads while the user types."""
 
     name = "beginning"
-    titles = by_language(en="prefix match", zh="以所输入的开头")
+    titles = by_language(en="Prefix match", zh="以所输入的开头")
     reason = "it begins as typed"
 
     def items(self, models: StoredModels, typed: str) -> np.ndarray | None:

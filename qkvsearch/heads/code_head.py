@@ -14,7 +14,7 @@ class CodeHead(FirstHead):
     """
 
     name = "code"
-    titles = by_language(en="same code", zh="相同的编号")
+    titles = by_language(en="Same code", zh="相同的编号")
     reason = "it has this code"
     # More than the second pass gives.
     lead = 5.0

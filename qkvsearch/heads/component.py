@@ -45,6 +45,8 @@ LANGUAGE = "language"
 LANGUAGES, BETTER_ENCODER = "languages", "better_encoder"
 # The fact that says which heads take no part in searches, and why; missing where all do.
 HEADS_LEFT_OUT = "heads_left_out"
+# The fact with the name of the catalog's file, "" for none.
+CATALOG_NAME = "catalog_name"
 # The fact with the shares of the heads of a recommendation, as `HeadShares` has them.
 RECOMMEND_HEADS = "recommend_heads"
 # The fact with the settings of preferences that `tune` found; missing for the default settings.

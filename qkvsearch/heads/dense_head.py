@@ -49,7 +49,7 @@ class SemanticHeads(SearchHead):
     """All dense heads of a build: requests name them so, and similar items are found by them."""
 
     name = "semantic"
-    titles = by_language(en="meaning", zh="含义")
+    titles = by_language(en="Meaning", zh="含义")
     colours = ("#1a7a5e", "#55c9a3")
     reason = MEANING
 

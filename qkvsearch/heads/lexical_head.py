@@ -15,7 +15,7 @@ class LexicalHead(TextHead):
     """BM25 over the words of items."""
 
     name = "lexical"
-    titles = by_language(en="same words", zh="相同的词")
+    titles = by_language(en="Words", zh="词语")
     colours = ("#2f5fb3", "#7aa7f5")
     reason = "same word"
 

@@ -21,7 +21,7 @@ class NumberHead(FirstHead):
     """
 
     name = "number"
-    titles = by_language(en="same number", zh="相同的数字")
+    titles = by_language(en="Same number", zh="相同的数字")
     reason = "it has this number"
     # More than the second pass gives.
     lead = 1.0

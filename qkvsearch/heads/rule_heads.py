@@ -9,7 +9,7 @@ class BoostHead(SearchHead):
     """What boosts add to the items that meet their conditions."""
 
     name = "boosts"
-    titles = by_language(en="boosts", zh="加权")
+    titles = by_language(en="Boosts", zh="加权")
     colours = ("#5a7d1a", "#a9cc66")
     reason = "the owner's boost"
     is_of_item = True
@@ -19,7 +19,7 @@ class PinHead(SearchHead):
     """What brings the pinned items of a query to the top, and the buried ones to the end."""
 
     name = "pins"
-    titles = by_language(en="pinned or buried", zh="置顶或置底")
+    titles = by_language(en="Pinned or buried", zh="置顶或置底")
     colours = ("#8c5a9e", "#cfa6dd")
     reason = "the owner's rule"
     is_of_item = True

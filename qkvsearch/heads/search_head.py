@@ -56,7 +56,8 @@ class SearchHead:
 
     # What requests and answers call it.
     name: str
-    # What the page calls it, by language. Without a title the page says "meaning (name)".
+    # What the page calls it, by language. Those without a title are encoders,
+    # which pages show together as "Meaning", and "Meaning (name)" once they are opened.
     titles = by_language()
     # Its colour on the page.
     colours: Colours = ("#8a4a3a", "#d99a88")

@@ -11,7 +11,7 @@ class TasteHead(SearchHead):
     """A user's preferences. They count only where a head of the text knows the query."""
 
     name = "collaborative"
-    titles = by_language(en="taste", zh="喜好")
+    titles = by_language(en="Taste", zh="喜好")
     colours = ("#a8327f", "#ee8fcb")
     reason = "your taste"
     # Its weight beside the heads of the text, whose weights add up to 1.

@@ -16,7 +16,7 @@ class TitleHead(FirstHead):
     """The items with this title. It is added to other heads, which rank items of one title."""
 
     name = "title"
-    titles = by_language(en="same title", zh="相同的标题")
+    titles = by_language(en="Same title", zh="相同的标题")
     reason = "it has this title"
     # More than the second pass gives.
     lead = 5.0

@@ -27,7 +27,7 @@ class TokenHead(SearchHead):
     """
 
     name = NAME
-    titles = by_language(en="word by word", zh="逐词")
+    titles = by_language(en="Close reading", zh="细读")
     colours = ("#c65a11", "#f2a365")
     reason = "word by word"
     ranks_alone = False

@@ -17,7 +17,14 @@ from qkvsearch._utils.freed_memory import release_freed_memory
 from qkvsearch._utils.version import __version__
 from qkvsearch.errors import Count, QkvError, quantity
 from qkvsearch.heads.answerability import FACT as ANSWERABILITY
-from qkvsearch.heads.component import BETTER_ENCODER, HEADS_LEFT_OUT, LANGUAGE, LANGUAGES, TUNED
+from qkvsearch.heads.component import (
+    BETTER_ENCODER,
+    CATALOG_NAME,
+    HEADS_LEFT_OUT,
+    LANGUAGE,
+    LANGUAGES,
+    TUNED,
+)
 from qkvsearch.heads.dense import DenseComponent
 from qkvsearch.heads.registry import FROM_INTERACTIONS
 from qkvsearch.heads.search_settings import TUNED_SEARCH, SearchSettings
@@ -230,6 +237,7 @@ def _contents(
         LANGUAGES: list(languages),
         LANGUAGE: spoken.name,
         "language_chosen": spoken.why,
+        CATALOG_NAME: dataset.name(),
         "n_items": len(dataset.catalog),
         "text_columns": list(dataset.catalog.text_columns),
         "columns": [column.to_record() for column in dataset.catalog.columns],

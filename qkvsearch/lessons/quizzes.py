@@ -4,7 +4,6 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from string import ascii_lowercase
 from typing import Any
 
 import numpy as np
@@ -126,13 +125,15 @@ class Quiz:
         return [(read_numbers(text, n), shows) for text, shows in self.slips]
 
     def _chosen(self, given: str) -> int | None:
-        """Return the index of a choice given by number (from 1), by letter, or in full."""
+        """Return the index of a choice given by number (from 1) or in full. A letter is none: no
+        choice is shown with one, and b and q are keys elsewhere in a lesson.
+        """
         given = given.casefold()
         texts = [narrow(choice).casefold() for choice in self.choices]
-        if given in texts:  # which may end in what follows a number or a letter: 2) or b.
+        if given in texts:  # which may end in what follows a number, as in "2)"
             return texts.index(given)
-        for place, (letter, text) in enumerate(zip(ascii_lowercase, texts, strict=False)):
-            if given.rstrip(").") in (str(place + 1), letter, text):
+        for place, text in enumerate(texts):
+            if given.rstrip(").") in (str(place + 1), text):
                 return place
         return None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
@@ -50,6 +51,7 @@ SOURCE = "source"
 # The name of tables that are joined to the items, and what stands for all sheets of a workbook.
 JOIN = "join"
 ALL_SHEETS = "#*"
+COMPRESSED = re.compile(r"\.(gz|bz2|xz|zst|zip)$", re.IGNORECASE)
 
 
 class DistributedLog(Protocol):
@@ -83,15 +85,30 @@ class Dataset:
         """Return the reports on the files of interactions, or on the other files."""
         lines = []
         for report in self.reports:
-            is_of_log = any(column.role in LOG_TYPES for column in report.columns)
-            if is_of_log == of_log:
+            if _is_of_log(report) == of_log:
                 lines += report.lines()
         return lines
+
+    def name(self) -> str:
+        """Return what people call the catalog: its file's name, without what stands for the format.
+        "" for items of several files, of a frame, or named by interactions alone.
+        """
+        own = next((report for report in self.reports if not _is_of_log(report)), None)
+        if own is None or own.files:
+            return ""
+        file = own.file.partition("#")[0]  # a sheet comes after it
+        name = COMPRESSED.sub("", file.replace("\\", "/").rpartition("/")[2])
+        stem, dot, _ = name.rpartition(".")
+        return stem if dot else ""
 
     @property
     def scale_inferred(self) -> bool:
         """Whether the scale of the ratings is what the ratings say, and nobody declared it."""
         return any(report.scale_inferred for report in self.reports)
+
+
+def _is_of_log(report: ReadReport) -> bool:
+    return any(column.role in LOG_TYPES for column in report.columns)
 
 
 def read_dataset(

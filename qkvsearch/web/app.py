@@ -21,10 +21,11 @@ from qkvsearch.errors import QkvError
 from qkvsearch.web import box, lesson_pages, pages
 from qkvsearch.web.api.responses import ANY_ERROR, ERROR_RESPONSES
 from qkvsearch.web.guard import Guard, access
-from qkvsearch.web.problems import handlers, log
+from qkvsearch.web.problems import log
 from qkvsearch.web.rights import API
 from qkvsearch.web.service import Service
 from qkvsearch.web.settings import Settings
+from qkvsearch.web.unknown_page import handlers_with_page
 
 if TYPE_CHECKING:
     from qkvsearch.web.mcp_route import AgentTools
@@ -119,7 +120,7 @@ def make_app(settings: Settings) -> FastAPI:
         redirect_slashes=False,
         routes=[*pages.routes(service), *lesson_pages.routes(service), *box.routes()],
         lifespan=lifespan,
-        exception_handlers=handlers(),
+        exception_handlers=handlers_with_page(service),
         middleware=[Middleware(Guard, service=service, pages=(*pages.PAGES, box.ADDRESS))],
     )
     app.state.service = service

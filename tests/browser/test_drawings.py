@@ -249,6 +249,23 @@ def test_a_dragged_arrow_lands_under_the_pointer(visit, lesson_file, course):
         assert handle.get_attribute("aria-label").startswith("tip of b1: ")
 
 
+def test_where_tips_are_at_one_place_the_arrow_on_top_is_dragged(visit, lesson_file):
+    with visit(lesson_file("softmax")) as page:
+        figure = page.locator("figure:has(button.handle)").first
+        figure.scroll_into_view_if_needed()
+        query, key = (figure.locator("button.handle").nth(place) for place in (0, 1))
+        box = query.bounding_box()
+        assert box == key.bounding_box()
+        x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+        before = key.get_attribute("aria-label")
+        page.mouse.move(x, y)
+        page.mouse.down()
+        page.mouse.move(x - 40, y - 60)
+        page.mouse.up()
+        assert query.bounding_box()["y"] < box["y"] - 50
+        assert key.get_attribute("aria-label") == before
+
+
 # --- heads ---
 
 

@@ -32,6 +32,17 @@ def test_a_demo_is_the_videos_read_only_where_no_workspace_is_named(qkv, monkeyp
     assert (answer.code, "leave out -w" in answer.stderr) == (2, True)
 
 
+def test_pages_call_the_catalog_by_its_file_or_by_title(qkv, monkeypatch):
+    server = pytest.importorskip("qkvsearch.web.server", reason="needs qkvsearch[web]")
+    served = []
+    monkeypatch.setattr(server, "serve", lambda settings, *_: served.append(settings.name))
+    Path("Garden tools.csv").write_text("id,title\n1,spade\n2,rake\n", encoding="utf-8")
+    assert qkv("-w", "ws", "build", "--items", "Garden tools.csv").code == 0
+    for options in ((), ("--title", "Our shop"), ("--title", " ")):
+        assert qkv("-w", "ws", "serve", *options).code == 0
+    assert served == ["Garden tools", "Our shop", "Garden tools"]
+
+
 def test_a_sample_can_be_named(qkv):
     answer = qkv("-w", "sample:movies", "recommend", "--user", "u001", "-k", 1)
     assert (answer.code, answer.stderr) == (0, "")

@@ -1,5 +1,6 @@
 """Things and logs from files and frames: what is kept, what is skipped, and that it adds up."""
 
+import gzip
 import json
 
 import pandas as pd
@@ -36,6 +37,18 @@ def test_a_log_alone_titles_items_by_id(write):
     assert dataset.catalog.frame["title"].tolist() == ["4", "30"]
     assert pairs(dataset.interactions) == {("ann", 30): True, ("bob", 4): True}
     assert (dataset.interactions.ratings, dataset.interactions.times) == (None, None)
+
+
+def test_its_name_is_that_of_the_file_of_the_items(write):
+    items, log = write("shop.csv", ITEMS), write("log.csv", "user,item\nann,1\n")
+    assert read_dataset(items, log).name() == "shop"
+    assert read_dataset(write("my.shop.csv", ITEMS), None).name() == "my.shop"
+    packed = items.with_name("packed.csv.gz")
+    packed.write_bytes(gzip.compress(ITEMS.encode()))
+    assert read_dataset(packed, None).name() == "packed"
+    assert read_dataset([items, write("more.csv", "id,title\n3,rope\n")], log).name() == ""
+    assert read_dataset(pd.DataFrame({"id": [1], "title": ["kettle"]}), log).name() == ""
+    assert read_dataset(None, log).name() == ""
 
 
 def test_items_that_the_catalog_lacks_are_skipped_and_counted(write):

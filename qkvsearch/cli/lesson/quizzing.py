@@ -17,15 +17,23 @@ from qkvsearch.lessons.quizzes import Quiz
 
 INDENT = 3
 TRIES = 2
+# What is typed instead of an answer, or instead of Enter.
+STOP = {"q", "quit"}
+BACK = {"b", "back"}
+
+
+class Stopped(Exception):
+    """The person has read enough for now."""
 
 
 def ask(quizzes: Sequence[Quiz], save: Path | None = None) -> None:
     """Ask one after another, and tell how many were right. After a wrong answer there is a hint and
     a second try, then the step that leads to the right one. What is no answer does not count; Enter
-    alone gives up. Raises `click.Abort` where the person stops.
+    alone gives up. Raises `Stopped` where the person types q, and `click.Abort` where they stop by
+    Ctrl-C.
 
     save: ask once, without hints and answers, and write what was answered, and whether it is right,
-    to this CSV file.
+    to this CSV file after the last question.
     """
     n_right = 0
     answers = [("quiz", "answer", "right")]
@@ -33,7 +41,7 @@ def ask(quizzes: Sequence[Quiz], save: Path | None = None) -> None:
         number_of = say("Question {number} of {n}", number=number, n=len(quizzes))
         write_text(f"\n{_heading(number_of)}{rendered(_question(quiz))}")
         if save is not None:
-            given = _answered(quiz)
+            given = _answered(quiz, save)
             right = "yes" if quiz.is_right(given) else "no"
             answers.append((quiz.name, given, right))
         elif _tried(quiz):
@@ -52,11 +60,29 @@ def ask(quizzes: Sequence[Quiz], save: Path | None = None) -> None:
         write_text(f"\n{prose(score)}")
 
 
-def _answered(quiz: Quiz) -> str:
-    """Ask until what is typed can be an answer; Enter alone gives none."""
-    while (given := prompt(say("Your answer:"))) and (complaint := quiz.complaint(given)):
-        write_text(prose(complaint))
+def _answered(quiz: Quiz, save: Path | None = None) -> str:
+    """Ask until what is typed can be an answer; Enter alone gives none. Raises `Stopped`."""
+    while given := prompt(say("Your answer, or q to leave:")):
+        key = "" if _is_asked_for(quiz, given) else given.casefold()
+        if key in STOP:
+            if save is not None:
+                unsaved = say("{file} is not written: some questions are left.", file=str(save))
+                write_text(prose(unsaved))
+            raise Stopped
+        if key in BACK:
+            write_text(prose(say("There is no way back from a question. Type an answer.")))
+        elif complaint := quiz.complaint(given):
+            write_text(prose(complaint))
+        else:
+            break
     return given
+
+
+def _is_asked_for(quiz: Quiz, given: str) -> bool:
+    """Return whether a token that is asked for has this name, as q and b may have."""
+    return isinstance(quiz.answer, frozenset) and given.casefold() in {
+        word.casefold() for word in quiz.answer
+    }
 
 
 def _tried(quiz: Quiz) -> bool:

@@ -10,19 +10,12 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from qkvsearch.cli.context import settings
-from qkvsearch.cli.lesson.quizzing import ask, prompt
+from qkvsearch.cli.lesson.quizzing import BACK, STOP, Stopped, ask, prompt
 from qkvsearch.cli.lesson.view import heading, prose, step_blocks
 from qkvsearch.cli.render import write_text
 from qkvsearch.lessons import progress
 from qkvsearch.lessons.messages import say
 from qkvsearch.lessons.parts import Lesson
-
-STOP = {"q", "quit"}
-BACK = {"b", "back"}
-
-
-class Stopped(Exception):
-    """The person has read enough for now."""
 
 
 class Turned(Exception):

@@ -195,15 +195,24 @@ def _grid(part: Arrows, at: Plane) -> Iterator[Html]:
         kind = "axis" if abs(value) < at.spacing / 2 else "grid"
         yield line(*at(value, at.low), *at(value, at.high), class_=kind)
         yield line(*at(at.low, value), *at(at.high, value), class_=kind)
-        if kind == "grid" and 0 < k < count:
-            x, y = at(value, 0)
-            yield text(x, y + 13, shown(round(value, 2)), "middle", class_="side tick")
-            x, y = at(0, value)
-            yield text(x - 5, y + 4, shown(round(value, 2)), "end", class_="side tick")
+    for value, across, along in _ticks(at):
+        yield text(*across, shown(value), "middle", class_="side tick")
+        yield text(*along, shown(value), "end", class_="side tick")
     x, y = at(at.high, at.low)
     yield text(x - 4, y - 6, f"{part.axes[0]} →", "end", class_="side")
     x, y = at(0, at.high)
     yield text(x + 6, y + 12, f"↑ {part.axes[1]}", class_="side")
+
+
+def _ticks(at: Plane) -> Iterator[tuple[float, tuple[float, float], tuple[float, float]]]:
+    """Yield the numbers on the axes, each with where it stands on the first and on the second."""
+    count = round((at.high - at.low) / at.spacing)
+    for k in range(1, count):
+        value = at.low + k * at.spacing
+        if abs(value) < at.spacing / 2:
+            continue
+        (x1, y1), (x2, y2) = at(value, 0), at(0, value)
+        yield round(value, 2), (x1, y1 + 13), (x2 - 5, y2 + 4)
 
 
 def _dots(part: Arrows, at: Plane) -> Iterator[Html]:
@@ -273,7 +282,8 @@ def _side(part: Arrows, at: Plane) -> int:
     """Return the side, 1 or -1, of the reference arrow with more room for its name."""
     x, y = at(*part.vectors[part.against])
     dx, dy = _direction(at, x, y)
-    # Names of others are beyond their tips.
+    # Names of others are beyond their tips; the baseline of numbers is 4 below their middle.
+    ticks = [(a, b - 4) for _, *places in _ticks(at) for a, b in places]
     others = [
         (tip_x + FAR * dx, tip_y + FAR * dy)
         for place, vector in enumerate(part.all_vectors)
@@ -284,7 +294,7 @@ def _side(part: Arrows, at: Plane) -> int:
     def room(side: int) -> float:
         name_x = x - side * FAR * dy
         name_y = y + side * FAR * dx
-        return min(math.hypot(name_x - a, name_y - b) for a, b in others)
+        return min(math.hypot(name_x - a, name_y - b) for a, b in [*others, *ticks])
 
     return 1 if room(1) >= room(-1) else -1
 

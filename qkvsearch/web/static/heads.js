@@ -5,7 +5,13 @@ import { addingUp, facts, number, say, share, signed } from "./words.js";
 // Every head that the server knows, by its name: its title, its place in lists and its colours.
 const known = new Map(facts.heads.map((head, place) => [head.name, { ...head, place }]));
 
-/** What a head is called to a person. */
+// What requests and this page call all encoders together.
+const MEANING = "semantic";
+
+/** The head that stands for a head: all encoders, which have no titles of their own, are one meaning. */
+export const family = (head) => (known.get(head)?.title ? head : MEANING);
+
+/** What a head is called to a person; an encoder by its name. */
 export const named = (head) => known.get(head)?.title || say("headMeaning", { name: text(head) });
 
 /** Its colour, as a style. The colour of a head that the server does not know is that of the style sheet. */
@@ -17,18 +23,27 @@ function colour(head) {
 // Heads of other pages' questions, such as neighbours, come first.
 const place = (head) => known.get(head)?.place ?? -1;
 
-/** The heads that can answer alone, those of a user last. user: for whom is asked, "" for nobody. */
-export const choices = (user) =>
-  facts.heads
+/** The heads that can answer alone, all encoders as one, those of a user last. user: for whom is asked, "" for
+ *  nobody. */
+export function choices(user) {
+  const heads = facts.heads
     .filter((head) => head.isChoice && (user || !head.needsUser))
-    .sort((one, other) => one.needsUser - other.needsUser)
-    .map((head) => head.name);
+    .sort((one, other) => one.needsUser - other.needsUser);
+  return [...new Set(heads.map((head) => family(head.name)))];
+}
 
-/** [head, what it adds] of a hit, the largest first, without what adds nothing. */
-export const contributions = (hit) =>
-  Object.entries(hit.heads ?? {})
-    .filter(([, value]) => value)
-    .sort((one, other) => Math.abs(other[1]) - Math.abs(one[1]));
+const largestFirst = (pairs) =>
+  pairs.filter(([, value]) => value).sort((one, other) => Math.abs(other[1]) - Math.abs(one[1]));
+
+/** [head, what it adds] of a hit, the largest first, without what adds nothing; all encoders as one. */
+export function contributions(hit) {
+  const sums = new Map();
+  for (const [head, value] of Object.entries(hit.heads ?? {})) sums.set(family(head), (sums.get(family(head)) ?? 0) + value);
+  return largestFirst([...sums]);
+}
+
+/** The same of the encoders, each by itself. */
+export const encoders = (hit) => largestFirst(Object.entries(hit.heads ?? {}).filter(([head]) => family(head) !== head));
 
 /** The longest that bars reach on either side of nothing: {left, right}. */
 export function reach(hits) {

@@ -52,7 +52,8 @@ function keep() {
 }
 
 function fail(error) {
-  byId("notes").replaceChildren(el("p", { class: "note bad" }, say("failed", { detail: text(error.message) })));
+  byId("failed").textContent = say("failed", { detail: text(error.message) });
+  byId("failed").hidden = false;
   announce(error.message);
 }
 
@@ -77,7 +78,9 @@ function showItems(found) {
   if (isOther || placed === null) asksPlace();
 }
 
+/** What an answer says beside its hits; what failed before it is told no more. */
 function notes(sentences) {
+  byId("failed").hidden = true;
   byId("notes").replaceChildren(...sentences.map((note) => el("p", { class: "note" }, owned(note, 1000))));
 }
 

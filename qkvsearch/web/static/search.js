@@ -7,6 +7,7 @@ import { count, facts, say } from "./words.js";
 import { cellOf, labelOf } from "./search/cells.js";
 import { chip, showChosen, showFacets } from "./search/facets.js";
 import { closeAround, hits, move, showHits } from "./search/hits.js";
+import { FEW, showFirst, showPopular } from "./search/popular.js";
 
 const PAGE = Math.min(20, facts.most);
 const REASONS = "qkvsearch-reasons";
@@ -15,7 +16,7 @@ const box = byId("q");
 // What is asked for now, as the address has it.
 const asked = read();
 // What the server has, once it has said so: columns, users.
-const has = { columns: [], addresses: [], newest: null, users: 0, like: null };
+const has = { columns: [], addresses: [], newest: null, users: 0, like: null, popular: null };
 
 /** What the address says. */
 function read() {
@@ -67,14 +68,28 @@ function order(values) {
   return names.includes(values.sort) ? values.sort : names[0];
 }
 
-/** The answer, with the reasons of what the address says is open. */
+/** Whether nothing is asked for, not even an order of all items. */
+const isFirst = (values) =>
+  !values.q.trim() && !values.similar && !values.filter.length && !values.where && !values.sort && values.k === PAGE;
+
+/** The most popular items, or the first ones of a catalog that nobody used. */
+async function popular() {
+  has.popular ??= await ask("items", { k: Math.min(FEW, facts.most), sort: itemSort({ q: "" }), fields: fields() });
+  return has.popular;
+}
+
+/** The answer, with the reasons of what the address says is open; without hits also with what is popular. */
 async function answer(values) {
   const found = await listed(values);
+  if (values.q.trim() && !found.hits.length && !values.offset) found.popular = (await popular()).rows;
   const open = values.offset ? [] : found.hits.filter((hit) => values.open.includes(String(hit.id)));
   const explained = new Map();
   for (const hit of open) explained.set(hit.id, await explain(hit, values));
   return { ...found, explained };
 }
+
+/** The order of a listing, as the server calls it. */
+const itemSort = (values) => (order(values) === "id" ? "" : order(values));
 
 async function listed(values) {
   const page = { k: values.k, offset: values.offset, fields: fields(), ...common(values) };
@@ -86,7 +101,8 @@ async function listed(values) {
     const asks = { ...words(values), ...page, sort: order(values) };
     return ask("search", { ...asks, facets: counts(), snippet: true, matches: true });
   }
-  const sort = order(values) === "id" ? "" : order(values);
+  const sort = itemSort(values);
+  if (isFirst(values)) page.k = Math.min(FEW, facts.most);
   // One after the other: of a page no more than one question is under way.
   const listing = await ask("items", { ...page, sort });
   const counted = values.offset ? { facets: null } : await ask("facets", common(values));
@@ -97,6 +113,7 @@ const run = latest(answer, show, (error) => {
   setBusy(false);
   byId("hits").replaceChildren();
   byId("more").hidden = true;
+  byId("popular").hidden = true;
   tell(error.message, [el("p", { class: "note bad" }, say("failed", { detail: text(error.message) }))]);
 });
 
@@ -122,6 +139,10 @@ function setBusy(is) {
 
 function more() {
   if (byId("more").getAttribute("aria-disabled") === "true") return;
+  if (isFirst(asked)) {
+    go({ sort: order(asked) });
+    return;
+  }
   const offset = hits().length;
   // Weak matches are below all others: what is there stays.
   if (asked.q.trim() && offset >= byId("more").dataset.total) asked.weak = true;
@@ -135,7 +156,7 @@ function show(found, values, newest) {
   const keep = values.offset > 0;
   // Further hits are those of another answer, with an id of its own.
   for (const hit of found.hits) hit.queryId = found.query_id;
-  showHits(found.hits, {
+  const options = {
     clicked,
     columns: [...has.columns, ...has.addresses],
     keep,
@@ -147,7 +168,10 @@ function show(found, values, newest) {
       asked.open = open;
       remember(address());
     },
-  });
+  };
+  showHits(found.hits, options);
+  showPopular(found.popular ?? [], order({ q: "" }), { ...options, keep: false });
+  if (isFirst(values)) showFirst(found.hits, order(values), (q) => `?${query({ ...kept(), q })}`);
   if (found.facets) showFacets(has.columns, found.facets, asked.filter, (filter) => go({ filter }));
   if (!newest) return;
   setBusy(false);
@@ -171,6 +195,11 @@ function showMore(found, values) {
   const isMore = found.hits.length === values.k && n < Math.min(total(found, values), facts.most);
   const weak = found.total_weak && !values.weak && !values.anyway && n && n < facts.most ? found.total_weak : 0;
   more.hidden = !isMore && !weak;
+  if (isFirst(values) && found.total > n) {
+    more.hidden = false;
+    more.textContent = say("allItems", { n: count(found.total) });
+    return;
+  }
   more.dataset.total = total(found, values);
   more.textContent = isMore || !weak ? say("more") : say("weaker", { n: count(weak) });
 }
@@ -210,6 +239,7 @@ function counted(found, values) {
   if (values.similar) return say("neighbours", { n });
   if (!values.q.trim()) {
     if (!found.total) return say("noneHere");
+    if (isFirst(values)) return say("items", { n: count(found.total) });
     const filtered = values.filter.length || values.where;
     return say(filtered ? "thereFiltered" : "there", { n, total: count(found.total) });
   }
@@ -301,7 +331,8 @@ function controls() {
   if (document.activeElement !== box) box.value = asked.q;
   const pressed = (label, is, run) =>
     el("button", { type: "button", "aria-pressed": String(is), onclick: run }, label);
-  const heads = ["", ...choices(asked.user)];
+  // An address may name an encoder, which is a part of one of the choices.
+  const heads = [...new Set(["", ...choices(asked.user), asked.heads])];
   const shown = reasons || Boolean(asked.heads);
   document.body.classList.toggle("why", shown);
   byId("heads").replaceChildren(
@@ -324,6 +355,7 @@ function controls() {
     go({ filter, where });
   }, asked.similar && has.like ? [has.like] : []);
   document.body.classList.toggle("is-similar", Boolean(asked.similar));
+  byId("first").hidden = !isFirst(asked);
 }
 
 /** What the box has, as it is typed. */
@@ -386,6 +418,7 @@ async function learn() {
 }
 
 async function start() {
+  byId("first").hidden = !isFirst(asked);
   document.body.classList.toggle("is-similar", Boolean(asked.similar));
   begin();
   keys();

@@ -42,6 +42,25 @@ function keepLanguage() {
 }
 
 const keys = [];
+// Where this browser remembers that single keys are switched off.
+const KEYS_OFF = "qkvsearch-keys-off";
+let isOff = false;
+try {
+  isOff = localStorage.getItem(KEYS_OFF) === "yes";
+} catch {
+  // A browser that keeps nothing has them on.
+}
+
+/** Whoever speaks to the computer, or hits keys by accident, may do without single keys. Arrows, Enter and Esc stay. */
+function switchKeys(isOn) {
+  isOff = !isOn;
+  try {
+    if (isOff) localStorage.setItem(KEYS_OFF, "yes");
+    else localStorage.removeItem(KEYS_OFF);
+  } catch {
+    // They are off as long as this page stays.
+  }
+}
 
 /** A key that does something on this page: `key` as in KeyboardEvent, `shown` in the list of help,
  *  `what` in words. `run` returns false where the key should do what it always does. */
@@ -57,6 +76,7 @@ document.addEventListener("keydown", (event) => {
   if (document.querySelector("dialog[open], :popover-open")) return;
   const typing = isTyping(event.target) && !["ArrowDown", "ArrowUp", "Escape"].includes(event.key);
   if (event.target instanceof HTMLSelectElement && event.key !== "Escape") return;
+  if (isOff && [...event.key].length === 1) return;
   if (typing || (isTyping(event.target) && event.target.type === "range")) return;
   for (const one of keys) {
     if (one.key === event.key && one.run(event) !== false) {
@@ -76,6 +96,8 @@ function showHelp() {
     { class: "keys", "aria-label": say("help") },
     el("h2", {}, say("help")),
     el("table", {}, el("tbody", {}, rows)),
+    el("p", {}, el("label", {}, el("input", { type: "checkbox", checked: !isOff, onchange: ({ target }) => switchKeys(target.checked) }), " ", say("helpSingle"))),
+    el("p", { class: "quiet" }, say("helpSingleSays")),
     el("form", { method: "dialog" }, el("button", { type: "submit" }, say("close"))),
   );
   dialog.addEventListener("close", () => dialog.remove());

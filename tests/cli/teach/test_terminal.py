@@ -34,7 +34,7 @@ def test_at_a_terminal_it_waits_and_judges_and_shows_the_step_after_a_wrong_answ
     quizzes = taught.quizzes
     enters = [""] * pauses(at_a_terminal("teach", NAME, types=[""] * 99).stdout)
     assert len(enters) >= len(taught.steps)
-    answer = at_a_terminal("teach", NAME, types=[*enters, "zero", "11", "0", "2", "b", "3", "2"])
+    answer = at_a_terminal("teach", NAME, types=[*enters, "zero", "11", "0", "2", "2", "3", "2"])
     assert answer.code == 0
     assert pauses(answer.stdout) == len(enters)
     assert quizzes[0].worked in answer.stdout
@@ -101,6 +101,23 @@ def test_b_goes_back_and_a_lesson_goes_on_where_it_was_left(at_a_terminal):
     assert [line.partition(":")[0] for line in shown] == ["Step 3 of 8", "Step 2 of 8"]
     assert progress.places() == {"masks": 2}
     assert "Go on at step 2: qkvsearch teach masks" in at_a_terminal("teach", types=["q"]).stdout
+
+
+def test_in_a_question_q_leaves_and_b_is_no_answer(at_a_terminal):
+    answer = at_a_terminal("teach", "check", types=["", "b", "q"])
+    assert answer.code == 0
+    assert "no way back" in answer.stdout
+    assert "Question 2" not in answer.stdout
+    for judged in ("Right.", "Not quite", "Not yet"):
+        assert judged not in answer.stdout
+    assert progress.done() == frozenset()
+
+
+def test_answers_that_end_with_q_are_not_written(at_a_terminal):
+    answer = at_a_terminal("teach", "check", "--save", "before.csv", types=["", "2", "q"])
+    assert answer.code == 0
+    assert "before.csv is not written" in answer.stdout
+    assert not Path("before.csv").exists()
 
 
 def test_answers_before_the_course_are_kept_for_the_teacher_without_a_hint(at_a_terminal):

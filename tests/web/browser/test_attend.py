@@ -117,6 +117,18 @@ def test_a_word_on_the_right_leads_to_the_head_that_reads_most_from_it(page):
     assert page.text_content("#place") == f"layer {best['layer']}, head {best['head']}"
 
 
+def test_characters_of_east_asia_stand_upright_over_their_column(page):
+    page.fill("#text", "bank 河 bank")
+    page.wait_for_selector("table.map thead th:has-text('河')")
+    turned = page.locator("table.map thead th").evaluate_all(
+        "heads => heads.map(head => [head.textContent, getComputedStyle(head).transform])"
+    )
+    assert {word: turn == "none" for word, turn in turned if word in ("河", "bank")} == {
+        "河": True,
+        "bank": False,
+    }
+
+
 def test_hidden_cells_are_marked(page):
     page.click('#mask [value="causal"]')
     page.wait_for_selector("table.map td.off")

@@ -86,6 +86,29 @@ def test_keys_lead_to_every_page_and_are_listed(site, visit, expect):
                 page.keyboard.press(str(place + 1))
 
 
+def test_single_keys_are_switched_off_in_their_list_and_stay_so(site, visit, expect):
+    with visit(site) as page:
+        page.wait_for_selector("#hits li[data-id]")
+        page.locator("body").press("?")
+        page.get_by_role("checkbox", name="Single keys").uncheck()
+        page.keyboard.press("Escape")
+        expect(page.locator("dialog")).to_have_count(0)
+        page.reload()
+        page.wait_for_selector("#hits li[data-id]")
+        for key in ("2", "/", "?"):
+            page.locator("body").press(key)
+        assert page.evaluate("location.pathname") == "/"
+        assert page.evaluate("document.activeElement.id") != "q"
+        assert page.locator("dialog").count() == 0
+        page.keyboard.press("ArrowDown")  # no single key: it is one on its own in any case
+        assert page.evaluate("document.activeElement.className").startswith("title")
+        page.click("#help")
+        page.get_by_role("checkbox", name="Single keys").check()
+        page.keyboard.press("Escape")
+        with page.expect_navigation(url=f"{site.url}/recommend**"):
+            page.locator("body").press("2")
+
+
 def test_the_language_stays_from_page_to_page(site, visit):
     with visit(site, "/?lang=zh") as page:
         assert page.locator("html").get_attribute("lang") == "zh-Hans"

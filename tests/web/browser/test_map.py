@@ -214,5 +214,21 @@ def test_a_link_says_everything(visit, films, page):
 
 def test_what_is_refused_is_said(visit, films):
     with visit(films, "/map?user=nobody", ("404 (Not Found)",)) as page:
-        page.wait_for_selector("#notes .bad")
-        assert "no user" in page.text_content("#notes")
+        page.wait_for_selector("#failed:not([hidden])")
+        assert "no user" in page.text_content("#failed")
+        below = page.locator("#failed").bounding_box()
+        assert below["y"] + below["height"] < page.viewport_size["height"]
+        page.fill("#user", "")
+        page.wait_for_selector("#failed", state="hidden")
+
+
+def test_the_words_of_groups_lie_on_no_button_and_a_heading_breaks_in_no_word(visit, films):
+    with visit(films, "/map?query=war", viewport={"width": 390, "height": 800}) as page:
+        page.wait_for_selector("#near tbody tr")
+        heads = page.locator("#near thead th")
+        lines = heads.evaluate_all("""heads => heads.map(head => {
+          const range = document.createRange();
+          range.selectNodeContents(head);
+          return range.getClientRects().length;
+        })""")
+        assert lines == [1, 1]

@@ -127,9 +127,12 @@ def test_an_empty_box_shows_what_is_there(visit, site):
     with visit(site) as page:
         loaded(page)
         assert "375" in page.inner_text("#status")
-        assert page.locator("#hits > li").count() == 20
-        first = json.loads(site.get("/api/v1/items?sort=users&k=1")[2])["rows"][0]
-        assert titles(page)[0] == first["title"]
+        first = json.loads(site.get("/api/v1/items?sort=users&k=8")[2])["rows"]
+        assert titles(page) == [row["title"] for row in first]
+        assert page.inner_text("#first h2") == "Most popular"
+        page.get_by_role("button", name="All 375 items").click()
+        page.wait_for_function("() => document.querySelectorAll('#hits > li').length == 20")
+        assert address(page)["sort"] == ["users"]
         page.select_option("#sort", "id")
         page.wait_for_function("() => document.querySelector('#hits li').dataset.id == 'v001'")
         assert address(page)["sort"] == ["id"]
@@ -203,8 +206,59 @@ def test_a_page_says_why_there_is_nothing_in_its_language(visit, site):
             assert unknown in page.inner_text("#notes")
 
 
-def test_more_is_listed_once_however_often_it_is_asked_for(visit, site, until, rested):
+def test_examples_of_an_empty_box_find_something(visit, site):
     with visit(site) as page:
+        loaded(page)
+        links = page.locator("#examples a").evaluate_all(
+            "links => links.map(link => link.getAttribute('href'))"
+        )
+        assert len(set(links)) == 3
+        for link in links:
+            page.goto(site.url + "/" + link)
+            loaded(page)
+            assert int(page.inner_text("#status").split()[0]) > 0
+            assert page.locator("#first").is_hidden()
+
+
+@pytest.mark.parametrize(
+    ("titles", "examples"),
+    [
+        (
+            ["Rain jacket red 0", "Down jacket: 3 sizes", "Rain jacket red 7"],
+            ["Rain jacket red", "Down jacket"],
+        ),
+        (
+            ["河谷地质：第一课", "Why do rivers bend and where do they go"],
+            ["河谷地质", "Why do rivers"],
+        ),
+        (["1984", ""], []),
+    ],
+)
+def test_examples_are_made_of_titles(visit, site, titles, examples):
+    with visit(site, "/?q=bread") as page:
+        loaded(page)
+        made = page.evaluate(
+            """async titles => (await import("/static/search/popular.js")).examplesOf(titles)""",
+            titles,
+        )
+    assert made == examples
+
+
+def test_where_nothing_is_found_popular_items_are_shown_beside_the_results(visit, site):
+    with visit(site, "/?q=zzzxqv") as page:
+        page.wait_for_selector("#popular li")
+        assert page.locator("#hits > li").count() == 0
+        assert page.inner_text("#popular h2") == "Most popular"
+        first = json.loads(site.get("/api/v1/items?sort=users&k=8")[2])["rows"]
+        shown = page.locator("#popular .title").all_inner_texts()
+        assert shown == [row["title"] for row in first]
+        page.fill("#q", "bread")
+        page.wait_for_selector("#hits li[data-id]")
+        page.locator("#popular").wait_for(state="hidden")
+
+
+def test_more_is_listed_once_however_often_it_is_asked_for(visit, site, until, rested):
+    with visit(site, "/?sort=users") as page:
         loaded(page)
         held = []
         page.route("**/api/v1/items?**offset=**", lambda route: held.append(route))
@@ -253,7 +307,7 @@ def test_without_a_place_to_keep_a_token_the_page_works(visit, site):
         )
         page.goto(site.url + "/?q=bread")
         loaded(page)
-        assert page.locator("#hits > li").count() == 20
+        assert page.locator("#hits > li").count() > 0
 
 
 def test_results_come_while_typing_and_enter_searches_for_the_whole_word(visit, site):
@@ -271,12 +325,12 @@ def test_results_come_while_typing_and_enter_searches_for_the_whole_word(visit, 
         loaded(page)
         assert address(page)["q"] == ["sourdough bread"]
         assert page.locator("#hits mark").first.inner_text().lower() in ("sourdough", "bread")
-        assert page.inner_text("#said").startswith("The first 20 results")
+        assert re.match(r"\d+ result", page.inner_text("#said"))
 
 
 @pytest.mark.parametrize("by", ["mouse", "keyboard"])
 def test_reasons_add_up_to_the_score_in_every_table(visit, site, by):
-    with visit(site, "/?q=sourdogh+bread") as page:
+    with visit(site, "/?q=sourdogh+bread&weak=true") as page:
         loaded(page)
         if by == "mouse":
             page.locator("#hits .title").nth(1).click()
@@ -307,7 +361,7 @@ def test_reasons_add_up_to_the_score_in_every_table(visit, site, by):
             )
             assert exact == pytest.approx(whole, abs=0.0006)
             tables += 1
-        assert tables > 3
+        assert tables >= 3  # all, words, meaning
         assert whole != score
         assert address(page)["open"] == [page.get_attribute("#hits > li:nth-child(2)", "data-id")]
         page.locator("#hits .title").nth(1).focus()
@@ -355,8 +409,7 @@ def test_the_address_says_everything(visit, site):
         assert page.locator("#chosen .chip").count() == 3
         assert page.locator("[data-filter='category:Cooking']").is_checked()
         assert (
-            page.get_by_role("button", name="same words").first.get_attribute("aria-pressed")
-            == "true"
+            page.get_by_role("button", name="Words").first.get_attribute("aria-pressed") == "true"
         )
         page.get_by_role("button", name="Clear all filters").click()
         page.wait_for_function("() => !location.search.includes('filter')")
@@ -386,8 +439,9 @@ def test_values_of_a_facet_are_alternatives(visit, site):
 def test_one_head_alone_and_a_taste(visit, site):
     with visit(site, "/?q=bread") as page:
         loaded(page)
-        before = titles(page)
-        page.get_by_role("button", name="same words").first.click()
+        scores = page.locator("#hits .figures b")
+        before = scores.all_inner_texts()
+        page.get_by_role("button", name="Words").first.click()
         page.wait_for_function("() => location.search.includes('heads=lexical')")
         loaded(page)
         assert len(titles(page)) == 3
@@ -396,8 +450,8 @@ def test_one_head_alone_and_a_taste(visit, site):
         page.locator("#user").press("Enter")
         page.wait_for_function("() => location.search.includes('user=w001')")
         loaded(page)
-        assert titles(page) != before
-        assert page.locator("#heads button").last.inner_text() == "taste"
+        assert scores.all_inner_texts() != before
+        assert page.locator("#heads button").last.inner_text() == "Taste"
 
 
 def test_similar_items_and_the_way_back(visit, site):
@@ -518,7 +572,8 @@ def shop(chromium, serving, tmp_path_factory):
 
 
 def test_another_query_is_suggested_in_the_language_of_the_page(visit, shop):
-    for language, suggested in (("en", "Did you mean minutes:41?"), ("zh", "是不是想找 minutes:41？")):
+    said = {"en": "Did you mean minutes:41?", "zh": "是不是想找 minutes:41？"}
+    for language, suggested in said.items():
         with visit(shop, f"/?q=tent%2041&lang={language}") as page:
             loaded(page)
             assert suggested in page.inner_text("#notes")
@@ -545,12 +600,15 @@ def test_images_links_prices_and_times_are_shown_and_scripts_are_not(in_shop, sh
     page.wait_for_function("() => [...document.images].some(one => one.naturalWidth)")
     assert asked
     assert not any("referer" in headers for headers in asked)
-    cells = page.locator("[data-id=s3] .cells").inner_text()
-    assert "$22.50" in cells
-    assert "41 min" in cells
-    link = page.locator("[data-id=s3] .cells a")
+    hit = page.locator("[data-id=s3]")
+    assert hit.locator(".price").inner_text() == "$22.50"
+    assert "$" not in hit.locator(".cells").inner_text()
+    assert "41 min" in hit.locator(".cells").inner_text()
+    link = hit.locator("a.title")
     assert link.get_attribute("href") == "https://shop.example/3"
-    assert "shop.example" in link.inner_text()
+    assert "tent" in link.inner_text()
+    picture = hit.locator("img").bounding_box()
+    assert picture["width"] == picture["height"]
     page.goto(shop.url + "/?q=tent&sort=price&k=60")
     loaded(page)
     assert page.locator("[data-id=s0]").count() == 1
@@ -569,8 +627,14 @@ def test_results_are_sorted_by_a_column_and_one_is_shown_of_each_value(in_shop):
     page.wait_for_function(f"() => {FIRST}.includes('number 39')")
     assert re.match(r"\d+ results; the first 20 are shown", page.inner_text("#status"))
     assert address(page)["sort"] == ["-price"]
-    page.locator("#hits .title").first.click()
-    page.wait_for_selector(".explanation h3")
+    why = page.locator("#hits > li").first.get_by_role("button", name="Why?")
+    why.click()
+    page.wait_for_selector("#hits > li:first-child .explanation h3")
+    assert why.get_attribute("aria-expanded") == "true"
+    why.focus()
+    page.keyboard.press("Escape")
+    page.wait_for_function("() => !document.querySelector('.explanation')")
+    assert why.get_attribute("aria-expanded") == "false"
     page.select_option("#distinct", "brand")
     page.wait_for_function("() => document.querySelectorAll('#hits > li').length < 5")
     brands = [text.split()[0] for text in page.locator("#hits .cells").all_inner_texts()]
@@ -600,6 +664,28 @@ def test_a_long_title_stands_beside_the_image_on_a_telephone(in_shop):
     image, title = item.locator("img").bounding_box(), item.locator("h2").bounding_box()
     assert title["y"] < image["y"] + image["height"] / 2
     assert title["x"] >= image["x"] + image["width"]
+
+
+def test_a_range_is_typed_and_one_end_may_be_open(in_shop):
+    page, _ = in_shop
+    page.get_by_label("price: from").fill("30")
+    page.get_by_label("price: from").press("Enter")
+    page.wait_for_function("() => location.search.includes('filter=price%3A30..')")
+    loaded(page)
+    prices = page.locator("#hits .price").all_inner_texts()
+    assert prices
+    assert min(float(price.removeprefix("$")) for price in prices) >= 30
+    assert "from $30" in page.inner_text("#chosen")
+    page.get_by_label("price: to").fill("20")  # the other way round
+    page.get_by_label("price: to").press("Tab")
+    page.wait_for_function("() => location.search.includes('filter=price%3A20..30')")
+    loaded(page)
+    assert address(page)["filter"] == ["price:20..30"]
+    for name, left in (("from", "filter=price%3A..30"), ("to", "q=tent")):
+        page.get_by_label(f"price: {name}").fill("")
+        page.get_by_label(f"price: {name}").press("Tab")
+        page.wait_for_function("left => location.search.endsWith(left)", arg=left)
+        loaded(page)
 
 
 def test_on_a_telephone_the_menu_is_a_button(visit, site, expect):

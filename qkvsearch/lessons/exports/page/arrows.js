@@ -42,16 +42,18 @@ drawings.arrows = (figure, say) => {
     for (const [name, value] of Object.entries({ x1, y1, x2, y2 })) line.setAttribute(name, value);
   };
 
+  // Where the numbers on the axes are: their baseline is 4 below the middle.
+  const ticks = [...svg.querySelectorAll(".tick")].map((tick) => [tick.x.baseVal[0].value, tick.y.baseVal[0].value - 4]);
   // On which side of the arrow that others may cover there is more room for its name.
   const sideOf = (found) => {
     const [x, y] = at(found[against]);
     const length = Math.hypot(x - origin[0], y - origin[1]) || 1;
     const [dx, dy] = [(x - origin[0]) / length, (y - origin[1]) / length];
-    const others = found.filter((_, i) => i !== against).map(at);
+    // Names of others are beyond their tips.
+    const others = found.filter((_, i) => i !== against).map(at).map(([a, b]) => [a + FAR * dx, b + FAR * dy]);
+    const taken = [...others, ...ticks];
     const room = (side) =>
-      Math.min(
-        ...others.map(([a, b]) => Math.hypot(x - side * FAR * dy - (a + FAR * dx), y + side * FAR * dx - (b + FAR * dy))),
-      );
+      Math.min(...taken.map(([a, b]) => Math.hypot(x - side * FAR * dy - a, y + side * FAR * dx - b)));
     return room(1) >= room(-1) ? 1 : -1;
   };
   const drawArrow = (group, vector, beside) => {
@@ -142,6 +144,8 @@ drawings.arrows = (figure, say) => {
     const handle = document.createElement("button");
     handle.type = "button";
     handle.className = "handle";
+    // The arrow that lies on top of the others is the one to take hold of where tips are at the same place.
+    if (i === against) handle.style.zIndex = 1;
     handle.addEventListener("pointerdown", (event) => handle.setPointerCapture(event.pointerId));
     handle.addEventListener("pointermove", (event) => {
       if (!handle.hasPointerCapture(event.pointerId)) return;

@@ -5,6 +5,7 @@ import { shade } from "./heads.js";
 
 // More rows and columns than this are no table that anyone reads.
 export const MOST = 64;
+const STANDS = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}]/u;
 // How much of the accent a full weight has: beyond this the number on it would be hard to read.
 const DARKEST = 45;
 
@@ -23,7 +24,8 @@ export class WeightMap {
       this.box.replaceChildren(canvas);
       return;
     }
-    const heading = words.map((word) => el("th", { scope: "col" }, text(word)));
+    // Letters lie on their side and are read from below; characters of East Asia stand, from above.
+    const heading = words.map((word) => el("th", { scope: "col", class: STANDS.test(word) ? "stands" : null }, text(word)));
     this.rows = weights.map((row, i) =>
       el(
         "tr",

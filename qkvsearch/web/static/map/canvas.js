@@ -65,7 +65,7 @@ export class MapCanvas {
     this.wanted = requestAnimationFrame(() => {
       this.wanted = 0;
       if (this.isStale) this.drawUnder();
-      drawOver(this.over, this.view, this.shown, inks());
+      drawOver(this.over, this.view, this.shown, inks(), this.points, [zoomBox()]);
     });
   }
 
@@ -178,6 +178,12 @@ export class MapCanvas {
     event.preventDefault();
     event.stopPropagation();
   }
+}
+
+/** The buttons over the map, which hide what is under them. */
+function zoomBox() {
+  const { offsetLeft: left, offsetTop: top, offsetWidth: width, offsetHeight: height } = byId("zoom");
+  return [left, top, left + width, top + height];
 }
 
 let known = null;

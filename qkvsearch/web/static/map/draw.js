@@ -58,9 +58,15 @@ export function drawingOrder(n, codes) {
 /** The size of a point in CSS pixels: smaller where there are many, larger when looked at closely. */
 export const pointSize = (n, zoom) => Math.min(14, (n > 5000 ? 4.5 : n > 1000 ? 6 : 8) * Math.max(1, Math.sqrt(zoom) * 0.8));
 
+// The labels of groups are tried left of, right of and over the middle, in lines so far above and below it.
+const LINES = [0, 20, -20, 40, -40, 60, -60, 80, -80];
+// A label a hundred pixels further away must cover so many points fewer.
+const POINTS_FOR_DISTANCE = 8;
+
 /** `shown`: from (a place, or null), its name, lines to `hits` by weight; `marked`, an item's place;
- *  `hasCross`, whether the middle is marked. ink: colours by name. */
-export function drawOver(canvas, view, shown, ink) {
+ *  `hasCross`, whether the middle is marked. ink: colours by name. points: of the map. taken: boxes
+ *  in which there is no room for names. */
+export function drawOver(canvas, view, shown, ink, points, taken) {
   const ratio = canvas.width / view.width;
   const context = canvas.getContext("2d");
   context.setTransform(ratio, 0, 0, ratio, 0, 0);
@@ -69,8 +75,7 @@ export function drawOver(canvas, view, shown, ink) {
   if (from) drawLines(context, view, from, hits, ink);
   if (hasCross) cross(context, view.width / 2, view.height / 2, 7, ink.ink);
   if (marked) ring(context, view.toScreen(...marked), 8, ink.ink, ink.paper);
-  const taken = [];
-  if (!from) for (const { words, x, y } of labels) label(context, view, view.toScreen(x, y), words, ink, taken, true);
+  if (!from) groupLabels(context, view, labels, ink, points, taken);
   else {
     star(context, view.toScreen(...from), ink);
     label(context, view, view.toScreen(...from), name, ink, taken, true);
@@ -132,17 +137,69 @@ function star(context, [x, y], ink) {
   context.fill();
 }
 
+const shortName = (whole) => {
+  const letters = [...text(whole)];
+  return letters.length > LONGEST_NAME ? `${letters.slice(0, LONGEST_NAME).join("")}…` : letters.join("");
+};
+
+const fontOf = (ink, isBold) => `${isBold ? "600 " : ""}13px ${ink.font}`;
+const boxOf = (left, y, width) => [left - 2, y - 9, left + width + 2, y + 9];
+const meets = (box, b) => box[0] < b[2] && b[0] < box[2] && box[1] < b[3] && b[1] < box[3];
+const isOn = (view, [x, y]) => x >= 0 && y >= 0 && x <= view.width && y <= view.height;
+const hasRoom = (view, box, taken) =>
+  box[0] >= 0 && box[2] <= view.width && box[1] >= 0 && box[3] <= view.height && !taken.some((b) => meets(box, b));
+
 /** A name beside its point, unless it would lie on another one. */
 function label(context, view, [x, y], whole, ink, taken, isBold) {
-  const letters = [...text(whole)];
-  const name = letters.length > LONGEST_NAME ? `${letters.slice(0, LONGEST_NAME).join("")}…` : letters.join("");
-  context.font = `${isBold ? "600 " : ""}13px ${ink.font}`;
+  const name = shortName(whole);
+  context.font = fontOf(ink, isBold);
   const width = context.measureText(name).width;
   const left = x + 12 + width < view.width ? x + 12 : x - 12 - width;
-  const box = [left - 2, y - 9, left + width + 2, y + 9];
-  const lies = taken.some((b) => box[0] < b[2] && b[0] < box[2] && box[1] < b[3] && b[1] < box[3]);
-  if (lies || left < 0 || x < 0 || y < 0 || x > view.width || y > view.height) return;
+  const box = boxOf(left, y, width);
+  if (left < 0 || !isOn(view, [x, y]) || taken.some((b) => meets(box, b))) return;
   taken.push(box);
+  write(context, name, left, y, ink);
+}
+
+/** How far a place is from a box. */
+const distance = ([x, y], [left, top, right, bottom]) =>
+  Math.hypot(Math.max(left - x, 0, x - right), Math.max(top - y, 0, y - bottom));
+
+/** The words of each group that has its middle on the canvas. */
+function groupLabels(context, view, labels, ink, points, taken) {
+  const middles = labels.map(({ x, y }) => view.toScreen(x, y));
+  labels.forEach(({ words }, i) => {
+    const others = middles.filter((_, place) => place !== i);
+    if (isOn(view, middles[i])) groupLabel(context, view, words, middles[i], others, ink, points, taken);
+  });
+}
+
+/** The words of a group where they cover the fewest points, nearer to its middle than to that of any other group;
+ *  nothing where there is no such room. */
+function groupLabel(context, view, words, middle, others, ink, points, taken) {
+  const [x, y] = middle;
+  const name = shortName(words);
+  context.font = fontOf(ink, true);
+  const width = context.measureText(name).width;
+  let best = null;
+  for (const line of LINES) {
+    for (const left of [x + 12, x - 12 - width, x - width / 2, x + 50, x - 50 - width]) {
+      const box = boxOf(left, y + line, width);
+      const own = distance(middle, box);
+      if (!hasRoom(view, box, taken) || others.some((other) => distance(other, box) < own)) continue;
+      const [west, north] = view.toPlane(box[0], box[1]);
+      const [east, south] = view.toPlane(box[2], box[3]);
+      const away = Math.hypot(line, left + width / 2 - x) / 100;
+      const cost = points.countIn([west, south, east, north]) + POINTS_FOR_DISTANCE * away;
+      if (!best || cost < best.cost) best = { cost, box, left, top: y + line };
+    }
+  }
+  if (!best) return;
+  taken.push(best.box);
+  write(context, name, best.left, best.top, ink);
+}
+
+function write(context, name, left, y, ink) {
   context.textBaseline = "middle";
   context.lineWidth = 4;
   context.lineJoin = "round";

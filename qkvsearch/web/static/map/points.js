@@ -35,8 +35,23 @@ export class Points {
 
   /** The points of the box around (x, y), as far as `far` to each side, told one by one. */
   within(x, y, far, tell) {
-    const [first, last] = [this.column(x - far), this.column(x + far)];
-    for (let row = this.row(y - far); row <= this.row(y + far); row += 1) {
+    this.inCells([x - far, y - far, x + far, y + far], tell);
+  }
+
+  /** How many points are in a box. */
+  countIn([left, bottom, right, top]) {
+    let n = 0;
+    this.inCells([left, bottom, right, top], (i) => {
+      const [x, y] = [this.x[i], this.y[i]];
+      if (x >= left && x <= right && y >= bottom && y <= top) n += 1;
+    });
+    return n;
+  }
+
+  /** The points of the cells that a box touches, told one by one. */
+  inCells([left, bottom, right, top], tell) {
+    const [first, last] = [this.column(left), this.column(right)];
+    for (let row = this.row(bottom); row <= this.row(top); row += 1) {
       const from = this.starts[row * this.side + first];
       const to = this.starts[row * this.side + last + 1];
       for (let place = from; place < to; place += 1) tell(this.order[place]);

@@ -35,9 +35,16 @@ function date(cell) {
   return eras.format(new Date(0).setUTCFullYear(year, 6));
 }
 
-/** A value of a facet, or both ends of a range. */
-export function valueOf({ shown_as: shownAs, unit }, value) {
+/** Whether a column is lengths of time. */
+export const isLength = ({ unit }) => unit in SECONDS;
+
+/** A value of a facet, or both ends of a range, one of which may be open. */
+export function valueOf(column, value) {
+  const { shown_as: shownAs, unit } = column;
   if (shownAs === "yes/no") return say(value === "yes" ? "yes" : "no");
+  const isRange = shownAs === "number" || shownAs === "date";
+  if (isRange && value.startsWith("..") && value.length > 2) return say("atMost", { value: valueOf(column, value.slice(2)) });
+  if (isRange && value.endsWith("..") && value.length > 2) return say("atLeast", { value: valueOf(column, value.slice(0, -2)) });
   if (shownAs === "date") return value.split("..").map(date).join(" – ");
   if (shownAs !== "number") return value;
   const ends = value.split("..");
@@ -63,15 +70,35 @@ export function image(hit, columns) {
   const src = column && address(cellOf(hit, column));
   if (!src) return null;
   const gone = (event) => event.target.remove();
-  return el("img", { src, alt: "", loading: "lazy", referrerpolicy: "no-referrer", width: 112, height: 72, onerror: gone });
+  return el("img", { src, alt: "", loading: "lazy", referrerpolicy: "no-referrer", width: 80, height: 80, onerror: gone });
 }
 
-/** The cells of some columns, where there is anything in them. */
+const linkOf = (columns) => columns.find((one) => one.display === "link");
+
+/** The item's own address, by the first column of such; null for none. */
+export function ownAddress(hit, columns) {
+  const column = linkOf(columns);
+  return column ? address(cellOf(hit, column)) : null;
+}
+
+// The first amount of money is what it costs; others have their names beside them.
+const priceOf = (columns) => columns.find(({ unit, shown_as: shownAs }) => shownAs === "number" && unit && isCurrency(unit));
+
+/** What an item costs, in a line of its own; null where nothing says so. */
+export function price(hit, columns) {
+  const column = priceOf(columns);
+  const cell = column && cellOf(hit, column);
+  if ((cell ?? "") === "") return null;
+  return el("p", { class: "price", title: text(`${column.name} ${cell}`).slice(0, 80) }, quantity(column.unit, cell));
+}
+
+/** The cells of some columns, where there is anything in them: not the price, the image and the title's address. */
 export function cells(hit, columns, find) {
+  const apart = [priceOf(columns), linkOf(columns)];
   const shown = columns.map((column) => [column, cellOf(hit, column)]).filter(([, cell]) => (cell ?? "") !== "");
   const made = shown.map(([column, cell]) => {
     const name = owned(labelOf(column), 40);
-    if (column.display === "image") return null;
+    if (column.display === "image" || (apart.includes(column) && isApart(column, cell))) return null;
     if (column.display && address(cell)) return link(name, address(cell));
     // A number says nothing without its column's name, unless it is the only length or amount.
     const only = column.unit && columns.find(({ unit }) => unit && unit in SECONDS === column.unit in SECONDS);
@@ -81,5 +108,8 @@ export function cells(hit, columns, find) {
   });
   return made.some(Boolean) ? el("p", { class: "cells quiet" }, made) : null;
 }
+
+/** Whether a cell of a price or an address is shown apart: text that is no address is not. */
+const isApart = (column, cell) => !column.display || Boolean(address(cell));
 
 const link = (name, to) => el("a", { href: to, rel: "noreferrer" }, name, " ", owned(to.host, 40));

@@ -4,7 +4,7 @@ import { bar, figures, legend, reach } from "../heads.js";
 import { finder, marked } from "../marked.js";
 import { number, say } from "../words.js";
 import { announce } from "../shell.js";
-import { cells, image } from "./cells.js";
+import { cells, image, ownAddress, price } from "./cells.js";
 import { explanation } from "./reasons.js";
 
 let given = [];
@@ -38,29 +38,46 @@ export function showHits(rows, options) {
   items.find((item) => item.dataset.id === focused)?.querySelector(".title").focus();
 }
 
+/** The same items for another list, which has no scores. */
+export const entries = (rows, options) => rows.map((row) => entry(row, null, options));
+
 function entry(hit, sides, options) {
   const find = finder(Object.values(hit.matches ?? {}).flat());
   const name = marked(hit.title || String(hit.id), find);
   const likes = options.similar(hit);
   const has = hit.heads !== undefined;
-  const title = has
-    ? el("button", { type: "button", class: "title plain", "aria-expanded": "false" }, name)
-    : el("a", { class: "title", href: likes }, name);
+  const own = ownAddress(hit, options.columns);
+  const title = titleOf(name, own, has, likes);
+  const why = el("button", { type: "button", class: "plain opens", "aria-expanded": "false", "aria-label": say("whyTitle", { title: shortly(hit) }) }, say("whyHit"));
   const shown = cells(hit, options.columns, find);
   const item = el(
     "li",
     { "data-id": String(hit.id) },
-    el("div", { class: "hit" }, image(hit, options.columns), el("h2", {}, title), shown, passage(hit, find, shown?.textContent)),
-    has ? el("div", { class: "score" }, bar(hit, sides), figures(hit)) : null,
+    el("div", { class: "hit" }, image(hit, options.columns), el("h2", {}, title), price(hit, options.columns), shown, passage(hit, find, shown?.textContent)),
+    has ? el("div", { class: "score" }, bar(hit, sides), el("div", { class: "match-line" }, figures(hit), why)) : null,
     el("a", { class: "like quiet", href: likes, "aria-label": say("likeTitle", { title: shortly(hit) }) }, say("similar")),
   );
   if (has) {
     item.value = hit.rank;
-    title.addEventListener("click", () => toggle(item, hit, options));
+    for (const one of openers(item)) one.addEventListener("click", () => toggle(item, hit, options));
     // A link may be opened beside the page by the middle button.
     for (const kind of ["click", "auxclick"]) item.addEventListener(kind, (event) => followed(event) && options.clicked(hit));
   }
   return item;
+}
+
+/** A title leads to the item's own address. Without one it opens the reasons, or leads to the item's neighbours. */
+function titleOf(name, own, hasReasons, likes) {
+  if (own) return el("a", { class: "title", href: own, rel: "noreferrer" }, name);
+  if (!hasReasons) return el("a", { class: "title", href: likes }, name);
+  return el("button", { type: "button", class: "title plain opens", "aria-expanded": "false" }, name);
+}
+
+/** What opens the reasons of a hit, and says whether they are open. */
+const openers = (item) => [...item.querySelectorAll(".opens")];
+
+function setOpen(item, isOpen) {
+  for (const one of openers(item)) one.setAttribute("aria-expanded", String(isOpen));
 }
 
 /** Whether an event opens a hit, or follows one of its links. */
@@ -87,17 +104,16 @@ function clock(seconds) {
 }
 
 function unfold(item, panel) {
-  item.querySelector(".title").setAttribute("aria-expanded", "true");
+  setOpen(item, true);
   item.append(panel);
 }
 
 /** Open or close the reasons of one. */
 async function toggle(item, hit, options) {
-  const title = item.querySelector(".title");
   const there = item.querySelector(".explanation");
   if (there) {
     there.remove();
-    title.setAttribute("aria-expanded", "false");
+    setOpen(item, false);
     announce(say("closed"));
   } else {
     const panel = el("div", { class: "explanation", "aria-busy": "true" }, el("p", { class: "quiet" }, say("loading")));
@@ -117,10 +133,10 @@ async function toggle(item, hit, options) {
 /** Close what is open around an element; whether anything was. */
 export function closeAround(element) {
   const item = element.closest?.("#hits > li");
-  const title = item?.querySelector(".title[aria-expanded=true]");
-  title?.focus();
-  title?.click();
-  return Boolean(title);
+  const opener = item?.querySelector(".opens[aria-expanded=true]");
+  opener?.focus();
+  opener?.click();
+  return Boolean(opener);
 }
 
 /** Move from one title to the next, or by −1 to the one before; false where there is none. */

@@ -1,6 +1,6 @@
 // Why one hit has its score: reasons in words, what each head adds, and a table word by word.
 import { el, owned } from "../dom.js";
-import { contributions, labelled, named } from "../heads.js";
+import { contributions, encoders, family, labelled, named } from "../heads.js";
 import { addingUp, count, knows, listedAs, number, roundedTo, say, signed } from "../words.js";
 import { translated } from "./translated.js";
 
@@ -55,7 +55,18 @@ function inWords(hit) {
 /** By head, each with its colour. */
 function byHead(hit) {
   const found = contributions(hit);
-  return table(say("byHead"), found.map(([head]) => labelled(head)), hit, found.map(([, value]) => value));
+  const heads = table(say("byHead"), found.map(([head]) => labelled(head)), hit, found.map(([, value]) => value));
+  const each = encoders(hit);
+  return el("div", {}, heads, each.length > 1 ? byEncoder(each) : null);
+}
+
+/** What the encoders add that the table of heads has as one meaning, as its parts. */
+function byEncoder(each) {
+  const most = Math.max(...each.map(([, value]) => Math.abs(value)));
+  const sum = each.reduce((all, [, value]) => all + value, 0);
+  const shown = roundedTo(each.map(([, value]) => value), sum);
+  const rows = each.map(([head, value], place) => el("tr", {}, el("th", { scope: "row" }, labelled(head)), adding(value, most), figure(value, signed(shown[place]))));
+  return el("details", { class: "encoders" }, el("summary", {}, say("byEncoder")), el("table", { class: "parts" }, el("tbody", {}, rows)));
 }
 
 function wordByWord(hit) {
@@ -65,7 +76,7 @@ function wordByWord(hit) {
     for (const button of buttons) button.setAttribute("aria-pressed", String(button.value === head));
   };
   const choice = (head, label) => el("button", { type: "button", value: head, onclick: () => pick(head) }, label);
-  const heads = hit.map.heads.filter((head) => head in (hit.heads ?? {}));
+  const heads = [...new Set(hit.map.heads.filter((head) => head in (hit.heads ?? {})).map(family))];
   const buttons = [choice("", say("allHeads")), ...heads.map((head) => choice(head, labelled(head)))];
   pick("");
   return el(
@@ -79,9 +90,9 @@ function wordByWord(hit) {
   );
 }
 
-/** Numbers of one head, or of all added up. */
+/** Numbers of one head, or of all encoders as one, or of all added up. */
 function numbers(map, head) {
-  const places = map.heads.map((_, place) => place).filter((place) => !head || map.heads[place] === head);
+  const places = map.heads.map((_, place) => place).filter((place) => !head || family(map.heads[place]) === head);
   const add = (values) => places.reduce((total, place) => total + values[place], 0);
   const sized = map.values[0] ?? [];
   const cells = sized.map((row, i) => row.map((_, j) => places.reduce((total, place) => total + map.values[place][i][j], 0)));
@@ -94,7 +105,7 @@ function wordTable({ map, heads, score }, head) {
   const { cells, constant, other } = numbers(map, head);
   const rest = (words, n) => (n ? [...words, say("otherWords", { n: count(n) })] : words);
   const query = rest(map.query, map.cut.query);
-  const whole = head ? heads[head] : score;
+  const whole = head ? total(Object.keys(heads).filter((one) => family(one) === head).map((one) => heads[one])) : score;
   const across = { scope: "row", colspan: query.length + 1 };
   const beside = (label, value, shown) => el("tr", {}, el("th", across, label), figure(value, signed(shown)));
   const sums = cells.map(total);
