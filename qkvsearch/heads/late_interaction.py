@@ -329,7 +329,7 @@ def rerank(
             [second.parts(position).scaled(factor), Components.of([mean_part])]
         )
 
-    return plus(first, NAME, added, parts)
+    return plus(first, NAME, added, parts, is_relative=True)
 
 
 # --- texts to tokens ---

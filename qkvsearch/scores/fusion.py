@@ -54,6 +54,8 @@ class Scores:
     has_estimates: bool = False
     # Whether a high score speaks for an item. What an owner adds is no answer to a query.
     is_evidence: bool = True
+    # Whether scores only compare some items with one another: the best of them may be no answer.
+    is_relative: bool = False
 
     @cached_property
     def moments(self) -> tuple[float, float]:
@@ -90,7 +92,7 @@ class Scores:
         """
         above = np.zeros(len(self.scores), dtype=bool)
         for head in self.addends or [self]:
-            if not head.is_evidence:
+            if head.is_relative or not head.is_evidence:
                 continue
             above |= head.scores > 0
             if head.covered is not None:
@@ -159,11 +161,12 @@ def plus(
     parts: PartsOf | None = None,
     *,
     is_evidence: bool = True,
+    is_relative: bool = False,
 ) -> Scores:
     """Add values (n_items,) to the scores of a head, under a name of their own.
 
     parts: the function whose parts add up to a value. By default a value is one part, which has
-    neither query nor key. is_evidence: whether a value above 0 speaks for an item.
+    neither query nor key. is_evidence, is_relative: what the values say, as in `Scores`.
     """
 
     def constant(position: int) -> Components:
@@ -174,6 +177,7 @@ def plus(
         np.asarray(values, dtype=np.float32),
         parts or constant,
         is_evidence=is_evidence,
+        is_relative=is_relative,
     )
     return Scores(
         name=f"{head.name}+{name}",

@@ -168,6 +168,14 @@ def test_the_best_stay_the_same_ones_and_the_rest_in_order(first, second):
     assert after[20:].tolist() == before[20:].tolist()
 
 
+def test_the_second_pass_makes_no_item_a_hit(first, second):
+    hits = first.scores > 0
+    # As a filter leaves only items below the mean, of which some are the best.
+    head = rerank(first, second, 0.3, mask=~hits)
+    assert (head.addends[-1].scores[~hits] > 0).any()
+    assert head.above_mean().covered.tolist() == hits.tolist()
+
+
 def test_the_lowest_candidate_and_whatever_has_no_tokens_get_the_same(first, second):
     head = rerank(first, second, 0.3, depth=N_ITEMS)
     added = head.addends[-1].scores
