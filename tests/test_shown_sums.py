@@ -14,9 +14,9 @@ from rich.cells import cell_len
 from qkvsearch._utils.shown_sums import adding_up, signed
 from tests.terminal import Screen, on_a_terminal
 
-NUMBER = r"(?:[+-]|=-?)\d+\.\d+"
-# A line below a hit: its number, and what it says.
-LINE = re.compile(rf"^ +({NUMBER}) ?(.*)$")
+NUMBER = r"(?:[+-]|= -?)\d+\.\d+"
+# A line below a hit: its number, its bar where there is room for bars, and what it says.
+LINE = re.compile(rf"^ +({NUMBER})(?:$| [ ▇▂]*(.*)$)")
 # The first line of a hit: rank, title, score and what comes after it.
 HIT = re.compile(r"^ *\d+  .*? (-?\d+\.\d{3})  ")
 # Of the videos.
@@ -70,14 +70,14 @@ def blocks(text):
         if hit := HIT.match(line):
             found.append((hit[1], []))
         elif (reason := LINE.match(line)) and found:
-            found[-1][1].append((reason[1], reason[2]))
+            found[-1][1].append((reason[1], reason[2] or ""))
     return found
 
 
 def check_sum(score, lines):
     *addends, (last, text) = lines
     assert addends
-    assert (last, text) == (f"={score}", "")
+    assert (last, text) == (f"= {score}", "")
     assert sum(round(1000 * float(value)) for value, _ in addends) == round(1000 * float(score))
 
 
@@ -126,7 +126,8 @@ def test_all_parts_of_a_hit_end_in_its_score_and_add_up_to_it(ask, name):
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_kinds_within_a_line_add_up_to_it(ask, name):
+def test_kinds_within_a_line_add_up_to_it(ask, name, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "140")  # on a narrow terminal they have no numbers
     for _, lines in blocks(ask(name, "--explain").stdout):
         for value, text in lines:
             kinds = [float(kind) for kind in re.findall(rf" ({NUMBER})", text)]

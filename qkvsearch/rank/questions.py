@@ -246,7 +246,7 @@ def check(**options: Any) -> None:
     >>> check(k=10, recent=None)
     >>> check(k=10, damping=float("nan"))
     Traceback (most recent call last):
-    qkvsearch.errors.DataError: `damping` must be a number from 0 to 1e+09, not nan
+    qkvsearch.errors.DataError: `damping` must be a number from 0 to 1,000,000,000, not nan
     """
     for name, value in options.items():
         OPTIONS[name].check(name, value)

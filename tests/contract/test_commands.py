@@ -377,8 +377,8 @@ def test_a_build_on_a_colour_terminal_shows_its_tables_and_no_escapes(logged):
     shown = shown_on_a_terminal(calls, 80)
     build, search = (check_screen(name, text) for name, text in shown.items())
     assert max(map(cell_len, build)) <= 80
-    assert "items  role   type    empty  example    changed" in build
-    assert "interactions  role    type    empty  example  changed" in build
+    assert "items  role   type    empty  example" in build
+    assert "interactions  role    type    empty  example" in build
     assert "q1: red apple" in search
     assert max(map(cell_len, search)) <= 80
 

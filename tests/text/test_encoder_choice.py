@@ -129,7 +129,7 @@ def test_long_texts_take_the_time_of_all_their_passages(having):
     assert chosen.encoder == "static"
     assert "min; --encoder minilm takes it anyway" in chosen.why
     # A text that is not long has no passages.
-    short = [["a river and its bank " * 70]]
+    short = [["a river and its bank " * 40]]
     assert encoding_seconds(short, in_passages=True) == encoding_seconds(short)
 
 

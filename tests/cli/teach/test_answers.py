@@ -18,8 +18,13 @@ def test_without_a_terminal_questions_come_with_their_answers_after(qkv, taught)
     assert "Questions" not in qkv("teach", NAME, "--no-quiz").stdout
 
 
+def typed(quiz):
+    """What answers a question: the number of the right choice, or a value."""
+    return str(quiz.choices.index(quiz.solution) + 1) if quiz.choices else quiz.solution
+
+
 def test_questions_that_are_asked_are_counted_from_1(capsys, monkeypatch, taught):
-    given = iter([quiz.solution for quiz in taught.quizzes])
+    given = iter([typed(quiz) for quiz in taught.quizzes])
     monkeypatch.setattr(quizzing, "prompt", lambda _text: next(given))
     n = len(taught.quizzes)
     quizzing.ask(taught.quizzes)
