@@ -424,6 +424,7 @@ def test_results_fit_a_narrow_terminal_without_broken_words(logged):
     command = [sys.executable, "-c", ONE_BY_ONE, json.dumps(list(calls.values()))]
     shown = {}
     for columns in (40, 200):
+        shutil.copy("rules.json", "ruled/rules.json")  # which the calls change
         code, text = on_a_terminal(command, "stdout", columns=columns, COLUMNS=str(columns))
         assert code == 0
         shown[columns] = [Screen.of(part).lines for part in parts_of(text)]
