@@ -12,11 +12,6 @@ The tables of costs are of made episodes, whose words are drawn as often as the 
 them, beside their passages as items of their own. Seconds of a build are those of processors, as a
 busy machine gives them too; memory is the most that its process had.
 
-The table of large builds is of 119 MB of text in 25,000 segments of 2,000 episodes: a row each
-segment, and a row each episode. Its sentences are those of the transcripts in random order, and a
-fortieth of their words is replaced by made ones, few of which recur, so that there are as many
-words as in real texts of that length.
-
 QKVSEARCH_DATA=data python benchmarks --only passages    (Linux; five minutes)
 QKVSEARCH_DATA=data python benchmarks --only passages:large    (ten minutes more)
 """
@@ -223,7 +218,13 @@ def made_episodes(rng: np.random.Generator) -> list[str]:
 
 
 def large() -> list[Row]:
-    """Builds of the same long texts, segment by segment and episode by episode."""
+    """Builds of 119 MB of text, 25,000 segments of 2,000 episodes: a row each segment, and a row
+    each episode.
+
+    The sentences are those of the transcripts in random order. A fortieth of their words is
+    replaced by made ones, few of which recur, so that there are as many words as in real texts of
+    that length.
+    """
     segments = made_segments(np.random.default_rng(SEED))
     episodes = [
         "\n\n".join(part) for part in np.array_split(np.array(segments, object), N_EPISODES)
