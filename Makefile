@@ -3,7 +3,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo model test test-all test-engines lint lock translations bench mutants faults wheel release clean
+.PHONY: demo model test test-all test-engines lint docs lock translations bench mutants faults wheel \
+	release clean
 
 demo: model
 	$(BIN)/qkvsearch demo
@@ -30,6 +31,11 @@ lint: .venv/installed-test
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 	! [ -x $(BIN)/hadolint ] || $(BIN)/hadolint Dockerfile
+
+# The documentation as a site, build/docs/index.html. Once its packages are there, without a network.
+# The theme prints in colours when its own support ends; mkdocs.yml says what comes then.
+docs: .venv/installed-docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
 
 # What the course says, gathered for translation in qkvsearch/lessons/locale, and compiled.
 translations: .venv/installed-test
@@ -58,7 +64,7 @@ lock: .venv/installed
 	printf 'pip\nsetuptools\neditables\n' | $(BIN)/uv pip compile --quiet --universal \
 		--python-version 3.11 --generate-hashes --no-annotate --custom-compile-command 'make lock' \
 		--constraint constraints.txt --output-file .ci/requirements.lock \
-		$(addprefix --extra ,encoders test browser milvus spark) pyproject.toml -
+		$(addprefix --extra ,encoders test browser milvus spark docs) pyproject.toml -
 
 # The wheel as people get it: alone in an environment of its own, used from another folder.
 wheel:
@@ -86,6 +92,10 @@ release: .venv/installed-test
 
 .venv/installed-test: .venv/installed
 	$(PIP) --editable '.[test]'
+	touch $@
+
+.venv/installed-docs: .venv/installed
+	$(PIP) --editable '.[docs]'
 	touch $@
 
 .venv/installed-bench: .venv/installed
