@@ -1,8 +1,8 @@
 """Writes what the pages can be told by the code itself: python docs/generate.py.
 
-docs/commands.md from the commands' own help, docs/points.md from the lessons and their tests, the
-tables of docs/teaching.md from the lessons, the limits of docs/trust.md, and the formats and
-rules of docs/formats.md.
+docs/commands.md from the commands' own help, docs/api.md from the server's OpenAPI document,
+docs/points.md from the lessons and their tests, the tables of docs/teaching.md from the lessons,
+the limits of docs/trust.md, and the formats and rules of docs/formats.md.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from qkvsearch.tables.files.file_format import BinaryFormat, TextFormat
 from qkvsearch.tables.files.tables import BINARY_FORMATS, TEXT_FORMATS
 
 DOCS = Path(__file__).parent
-NAMES = ("commands", "points", "teaching", "trust", "formats")
-PAGE, POINTS, TEACHING, TRUST, FORMATS = (DOCS / f"{name}.md" for name in NAMES)
+NAMES = ("commands", "api", "points", "teaching", "trust", "formats")
+PAGE, API, POINTS, TEACHING, TRUST, FORMATS = (DOCS / f"{name}.md" for name in NAMES)
 TESTS = DOCS.parent / "tests"
 INTRODUCTION = """# Commands
 
@@ -279,6 +279,9 @@ def _meanings() -> str:
 
 
 if __name__ == "__main__":
+    import openapi_page  # beside this file, which is the first folder that a script imports from
+
+    API.write_text(openapi_page.page(openapi_page.document()), encoding="utf-8")
     course = [lesson(name) for name in LESSONS]
     PAGE.write_text(page(), encoding="utf-8")
     POINTS.write_text(points_page(course), encoding="utf-8")

@@ -3,6 +3,7 @@
 import importlib
 import re
 import shlex
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,10 @@ from qkvsearch.text.pretrained.static import find_package
 from tests.scripts import script
 
 ROOT = Path(__file__).parent.parent
-PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("datasets/*.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("datasets/*.md")])
+GUIDES = sorted(ROOT.glob("docs/**/*.md"))
+HOW_TOS = sorted(ROOT.glob("docs/how-to/*.md"))
+FENCE = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
 SHELL = re.compile(r"```(?:sh|console)\n(.*?)```", re.DOTALL)
 # Of what a session prints; other digits are ids and counts.
 DECIMAL = re.compile(r"\d+\.\d+(?:e-\d+)?")
@@ -42,10 +46,42 @@ def test_the_rules_on_what_a_row_means_are_those_of_the_code():
     assert text == script("generate").formats_page(text), "run python docs/generate.py"
 
 
+def test_the_page_of_the_http_api_is_that_of_the_server():
+    pytest.importorskip("fastapi")
+    api = script("openapi_page")
+    written = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+    assert written == api.page(api.document()), "run python docs/generate.py"
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
-def test_every_link_to_a_file_leads_somewhere(page):
-    for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text(encoding="utf-8")):
-        assert (page.parent / target).exists(), target
+def test_every_link_to_a_file_or_a_heading_leads_somewhere(page):
+    links = re.findall(r"\]\((?!https?:)([^)#]*)(?:#([^)]+))?", page.read_text(encoding="utf-8"))
+    for target, heading in links:
+        path = page.parent / target if target else page
+        assert path.exists(), target
+        if heading and path.suffix == ".md":
+            assert heading in headings(path), f"{target}#{heading}"
+
+
+@cache
+def headings(page):
+    """The anchors of a page's headings, as a repository's browser makes them."""
+    text = FENCE.sub("", page.read_text(encoding="utf-8"))
+    titles = re.findall(r"^#+ (.*)", text, re.MULTILINE)
+    named = set(re.findall(r'<a id="([^"]+)">', text))
+    # The text of a link is what is shown of it.
+    shown = [re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", title) for title in titles]
+    return named | {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in shown}
+
+
+@pytest.mark.parametrize(
+    "page", sorted(ROOT.glob("docs/**/*.md")), ids=lambda page: page.relative_to(ROOT).as_posix()
+)
+def test_every_page_has_its_place_in_the_site(page):
+    site = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    assert f": {page.relative_to(ROOT / 'docs').as_posix()}\n" in site, (
+        "add it to nav in mkdocs.yml"
+    )
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
@@ -84,9 +120,43 @@ def sessions():
 def test_a_session_prints_what_the_page_shows(qkv, command, output):
     answer = qkv(*command[1:])
     assert answer.code == 0, answer.stderr
-    shown, printed = ((lined_up(text), decimals(text)) for text in (output, answer.stdout))
-    assert printed[0] == shown[0], "run python docs/sessions.py"
-    assert printed[1] == pytest.approx(shown[1], rel=0.02, abs=0.002)
+    assert_same(answer.stdout, output)
+
+
+def assert_same(printed, shown):
+    """The same words, and the same numbers but for the last digits."""
+    assert lined_up(printed) == lined_up(shown), "run python docs/sessions.py"
+    assert decimals(printed) == pytest.approx(decimals(shown), rel=0.02, abs=0.002)
+
+
+BLOCK = re.compile(r"```(console|python)\n(.*?)```", re.DOTALL)
+
+
+@pytest.mark.parametrize(
+    "page",
+    sorted(ROOT.glob("docs/how-to/*.md")),
+    ids=lambda page: page.relative_to(ROOT).as_posix(),
+)
+@pytest.mark.skipif(find_package() is None, reason="the sessions have the encoders extra")
+def test_a_how_to_runs_from_top_to_bottom(qkv, tmp_path, monkeypatch, page):
+    monkeypatch.chdir(tmp_path)
+    docs, names = script("sessions"), {}
+    text = page.read_text(encoding="utf-8")
+    docs.write_files(text, tmp_path)
+    ran = 0
+    for kind, block in BLOCK.findall(text):
+        if kind == "python":
+            exec(compile(block, page.name, "exec"), names)
+        for command, output in docs.COMMAND.findall(block):
+            if command.startswith("curl "):
+                pytest.importorskip("fastapi")
+                assert_same(docs.answered(command, tmp_path), output)
+            else:
+                answer = qkv(*shlex.split(command)[1:])
+                assert answer.code == 0, answer.stderr
+                assert_same(answer.stdout, output)
+            ran += 1
+    assert ran
 
 
 def lined_up(text):
