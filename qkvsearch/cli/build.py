@@ -178,7 +178,7 @@ def build(
     `sample:movies`, or a file of items or interactions; or from --items and --interactions.
 
     A file is CSV, TSV, JSON Lines, Parquet or .xlsx, compressed or not, or a table of a SQLite
-    file: shop.db#products. Subtitles, text, Markdown and HTML are an item a file: name their
+    file: shop.db#products. Of subtitles, text, Markdown and HTML, each file is an item: name their
     folder, or a pattern. Without an option, a column is recognized by its name or its contents;
     --plan shows the columns and builds nothing. --report FILE writes what became of every column,
     row and cell. The previous build stays in use until the new one is complete.

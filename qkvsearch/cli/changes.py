@@ -99,8 +99,8 @@ def add(
     """Add the items of FILE, or replace items with the same ids; or record the interactions of a
     LOG. FILE may be a folder of subtitles, texts, Markdown and HTML, one item a file.
 
-    A replaced item has only what FILE says of it. With --update an item keeps what FILE has no
-    column for; an empty cell empties, and an id that is not in the catalog is an error.
+    A replaced item has only what FILE says of it. With --update, only the columns of FILE change,
+    an empty cell empties the item's cell, and an id that is not in the catalog is an error.
 
     `search` finds new items at once, and `recommend` places those without interactions by their
     text, marked cold. Nothing is learned again: the encoder and the preferences stay those of the
@@ -168,13 +168,13 @@ def sync(
     **columns: Any,
 ) -> None:
     """Make the items those of FILE, such as a nightly export: add what is new, change what differs,
-    and remove what FILE lacks, with its interactions. All this is one build, and no build where
-    nothing differs.
+    and remove what FILE lacks, with its interactions. All this is one build. If nothing differs,
+    there is no build.
 
-    The items keep their interactions, and a column that FILE lacks stays as it is: give the tables
-    and texts that the build had beside FILE, --join and --texts, as well. If FILE lacks
-    more than a fifth of the items, it may have been cut off: the command changes nothing and fails,
-    unless with --yes or --keep-missing. --format shows the numbers. `rollback` undoes it.
+    The items keep their interactions, and a column that FILE lacks stays as it is. If the build had
+    --join or --texts, give them again. If FILE lacks more than a fifth of the items, it may have
+    been cut off: the command changes nothing and fails, unless with --yes or --keep-missing.
+    --format shows the numbers. `rollback` undoes it.
 
     \b
     Examples:

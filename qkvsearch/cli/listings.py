@@ -79,9 +79,8 @@ def items(k: int, offset: int, where: Any, fields: str, sort: str | None, output
 @output_options
 def show(item: str, output: Output) -> None:
     """Show ITEM, an id or a unique title: every column of the catalog, and how many users
-    interacted with it. id:300 is read only as an id, title:300 only as a title. A cell that is not
-    shown as it was in the file, such as one that was emptied, is listed as it was there as well
-    (`original` in JSON).
+    interacted with it. id:300 is read only as an id, title:300 only as a title. Cells that were
+    changed or emptied are also listed as they were in the file (`original` in JSON).
 
     \b
     Examples:

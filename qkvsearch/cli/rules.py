@@ -54,15 +54,15 @@ def rules() -> None:
 def add(pin: str | None, bury: str | None, boost: str | None, name: str | None) -> None:
     """Add one rule.
 
-    QUERY is what people type, in any case, with accents or without; of a corrected query, what it
-    is read as. ITEM is an id or a unique title. An empty QUERY is the listing of all items. Filters
-    of a search are obeyed: a pinned item that they exclude is not there.
+    QUERY is what people type. Case and accents make no difference, and a corrected query has the
+    rules of what it is read as. An empty QUERY is the listing of all items. ITEM is an id or a
+    unique title. Filters of a search are obeyed: a pinned item that they exclude is not there.
 
-    A score of a search is in standard deviations from the average item, so a boost adds X itself.
-    Good hits often differ by less than 1 from each other, so .5 decides between hits that are about
-    as good, and 5 puts nearly all hits under the condition first. A boost makes no item a hit. It
-    counts in recommend as well, there in standard deviations of the user's scores, and for an empty
-    query in those of the numbers of users.
+    The score of a search is in standard deviations from the average item, and so is X. Good hits
+    often differ by less than 1 from each other, so .5 decides between hits that are about as good,
+    and 5 puts nearly all hits under the condition first. A boost makes no item a hit. In recommend,
+    X is in standard deviations of the user's scores, and for an empty query in those of the numbers
+    of users.
 
     \b
     Examples:

@@ -39,12 +39,12 @@ def searches(only: str | None, k: int, offset: int, output: Output) -> None:
     """Show what people searched for, the most frequent queries first, from the log that serve
     --log-searches writes: how often, how many hits the last time, and how many clicks.
 
-    Then the queries without hits, and why; and those whose first three hits nobody clicked on.
-    Where visitors then searched for something else that has hits, the words to add to your file of
-    synonyms are shown; where they clicked on an item further down, the rule that brings it up.
+    Then the queries without hits, and why; and those whose first three hits nobody clicked on. If
+    visitors then searched for something else that has hits, a line for your file of synonyms is
+    shown. If they clicked on an item further down, the rule that brings it up is shown.
 
-    What somebody types on the way to a search is not counted: a search that the same visitor
-    continues within ten seconds, by typing on or by deleting. Nor are further pages.
+    A search that the same visitor continues within ten seconds, by typing on or by deleting, is not
+    counted. Further pages are not counted either.
 
     \b
     Examples:

@@ -65,8 +65,8 @@ class Question:
     )
     temperature: float | None = option(
         "number",
-        "Divides the scores before the softmax: the lower, the more weight on the first. By "
-        "default their standard deviation.",
+        "Divide the scores by this before the softmax. A lower one gives the first hits more "
+        "weight. By default it is the scores' standard deviation.",
         minimum=0,
         is_open=True,
     )
@@ -112,7 +112,7 @@ class SearchQuestion(Question):
     )
     passages: int = option(
         "whole",
-        "Show so many of the best passages of each hit with a long text, instead of the best one.",
+        "Show this many of the best passages of each hit with a long text, instead of the best one.",
         0,
         minimum=0,
     )
