@@ -112,7 +112,8 @@ class SearchQuestion(Question):
     )
     passages: int = option(
         "whole",
-        "Show this many of the best passages of each hit with a long text, instead of the best one.",
+        "Show this many of the best passages of each hit with a long text, instead of the best "
+        "one.",
         0,
         minimum=0,
     )
