@@ -18,7 +18,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 # Each session of these is one command by itself, on a sample.
-PAGES = (ROOT / "README.md", ROOT / "docs" / "guide.md")
+GUIDES = ("guide", "recommending", "data", "quality")
+PAGES = (ROOT / "README.md", *(ROOT / "docs" / f"{name}.md" for name in GUIDES))
 # The sessions of one of these follow each other, in a folder with the files that the page shows.
 HOW_TOS = tuple(sorted((ROOT / "docs" / "how-to").glob("*.md")))
 CONSOLE = re.compile(r"(?<=```console\n).*?(?=```)", re.DOTALL)
