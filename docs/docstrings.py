@@ -26,16 +26,11 @@ class PlainDocstrings(Extension):
 def markdown(docstring: str) -> str:
     """Return a docstring as Markdown.
 
-    >>> print(markdown("Rank items.\\n\\nk: how many.\\nwhere: a condition.\\n\\n>>> 1 + 1\\n2"))
+    >>> print(markdown("Rank items.\\n\\nk: how many.\\nwhere: a condition."))
     Rank items.
     <BLANKLINE>
     - `k`: how many.
     - `where`: a condition.
-    <BLANKLINE>
-    ```pycon
-    >>> 1 + 1
-    2
-    ```
     """
     return "\n\n".join(_paragraph(one) for one in PARAGRAPHS.split(docstring.strip()))
 

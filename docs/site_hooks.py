@@ -7,6 +7,7 @@ So links to files outside docs/ are changed here, for the site alone.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 from posixpath import normpath, relpath
 
@@ -63,7 +64,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     return outside_of_code(markdown, changed)
 
 
-def outside_of_code(markdown: str, changed) -> str:  # type: ignore[no-untyped-def]
+def outside_of_code(markdown: str, changed: Callable[[re.Match[str]], str]) -> str:
     """Return a page with each of its links changed, except in blocks of code."""
     parts, end = [], 0
     for block in FENCE.finditer(markdown):

@@ -1,5 +1,6 @@
 """The documentation as a site: strict, whole, without a network, and readable on a phone."""
 
+import doctest
 import os
 import re
 import subprocess
@@ -12,6 +13,8 @@ from threading import Thread
 from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 
 import pytest
+
+from tests.scripts import script
 
 ROOT = Path(__file__).parent.parent
 # MkDocs in a process that cannot connect to anything.
@@ -109,6 +112,13 @@ def test_python_is_documented_from_its_docstrings(site):
     # A parameter is an item of a list, and an example is code.
     assert "<li><code>query</code>: the text.</li>" in text
     assert "<p>&gt;&gt;&gt;" not in text
+
+
+def test_the_example_of_how_a_docstring_is_read_is_true():
+    pytest.importorskip("griffe", reason="needs qkvsearch[docs]")
+    done = doctest.testmod(script("docstrings"))
+    assert done.attempted
+    assert not done.failed
 
 
 class Quiet(SimpleHTTPRequestHandler):
