@@ -33,9 +33,10 @@ lint: .venv/installed-test
 	! [ -x $(BIN)/hadolint ] || $(BIN)/hadolint Dockerfile
 
 # The documentation as a site, build/docs/index.html. Once its packages are there, without a network.
-# The theme prints in colours when its own support ends; mkdocs.yml says what comes then.
+# With --quiet, --strict would see no warnings. The variable hides when the theme's support ends, which
+# mkdocs.yml says.
 docs: .venv/installed-docs
-	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 # What the course says, gathered for translation in qkvsearch/lessons/locale, and compiled.
 translations: .venv/installed-test
