@@ -84,6 +84,16 @@ def test_what_a_mask_hides_is_null_and_nothing_else(asked, installed, mask):
             assert sum(weight or 0 for weight in row) == pytest.approx(1, abs=1e-3)
 
 
+def test_hidden_words_by_their_places(asked, installed):
+    found = asked(text="deep season sea", encoder="minilm", hide=[2, 3])
+    reading = installed.attend("deep season sea", hide=[2, 3])
+    weights = reading.word_weights().reshape(len(found["maps"]), 5, 5)
+    for one, wanted in zip(found["maps"], weights, strict=True):
+        for row, numbers in zip(one["weights"], wanted, strict=True):
+            assert [j for j, weight in enumerate(row) if weight is None] == [2, 3]
+            np.testing.assert_allclose([weight or 0 for weight in row], numbers, atol=6e-5)
+
+
 def test_against_another_text(asked, installed):
     found = asked(text="deep sea", encoder="minilm", against="red sea")
     cosines = compare(installed.attend("deep sea"), installed.attend("red sea"))
@@ -129,6 +139,9 @@ def test_many_heads_are_fewer_words(asked, installed, monkeypatch):
         ({"text": "bread", "encoder": "/etc"}, 400, "no encoder '/etc'"),
         ({"text": "bread", "encoder": "minilm"}, 400, "minilm is not installed"),
         ({"text": "bread", "mask": "all"}, 422, "`mask`"),
+        ({"text": "bread", "hide": 7}, 400, "`hide`: no word 7"),
+        ({"text": "bread", "hide": "bread"}, 422, "`hide"),
+        ({"text": "bread", "hide": [-1]}, 422, "`hide"),
         ({"text": "b" * 2001}, 422, "`text`"),
         ({}, 422, "`text`"),
     ],
