@@ -102,7 +102,13 @@ def facts_of(service: Service, name: str) -> dict[str, Any]:
         # Where there is no transformer, the page begins with what one made of the examples.
         root = service.settings.root_path
         recorded = f"{root}/static/attend/{RECORDED}" if has_none else ""
-        return {"encoders": encoders, "examples": EXAMPLES, "recorded": recorded}
+        layered = [name for name in encoders if name not in TABLES]
+        return {
+            "encoders": encoders,
+            "layered": layered,
+            "examples": EXAMPLES,
+            "recorded": recorded,
+        }
     if name == "learn":
         return {"lessons": list(LESSONS)}
     if name == "searches":

@@ -20,6 +20,8 @@ const ENCODERS = facts.recorded ? [RECORDED, ...facts.encoders] : facts.encoders
 // Padding is hidden, unless somebody shows it. What else is struck out is hidden beside the mask.
 const MASKS = ["padding", "none", "causal"];
 const PADDING = "<PAD>";
+// A sentence of more characters is likely to have more weights than an answer may have.
+const LONG = 120;
 const VIEWS = ["one", "mean"];
 const given = state();
 const whole = (name) => (/^\d+$/.test(given.get(name) ?? "") ? Number(given.get(name)) : null);
@@ -70,17 +72,35 @@ const send = latest(answerTo, show, fail);
 /** What the server says, or what was recorded: of the sentence, and of the one compared with. */
 async function answerTo(values) {
   if (values.encoder === RECORDED) return fromRecord(facts.recorded, recordedPlace(values));
-  const answer = await ask("attend", values);
+  const answer = await askAll(values);
   return { answer, control: await controlTo(values, answer) };
+}
+
+/** The answer with all layers. Those of a long sentence come one by one: an answer has a limit. */
+async function askAll(values) {
+  const isLayered = facts.layered.includes(values.encoder);
+  if (!isLayered || values.text.length <= LONG) {
+    try {
+      return await ask("attend", values);
+    } catch (error) {
+      if (!isLayered || error.status !== 400) throw error;
+    }
+  }
+  const { against, ...first } = values;
+  const answer = await ask("attend", { ...values, layer: 0 });
+  for (let layer = 1; layer < answer.layers; layer += 1) {
+    answer.maps.push(...(await ask("attend", { ...first, layer })).maps);
+  }
+  return answer;
 }
 
 /** The answer to the sentence compared with, the same words struck out; null for none. */
 async function controlTo(values, answer) {
   if (!values.against.trim()) return null;
   const { against, ...rest } = values;
-  const shown = await ask("attend", { ...rest, text: against, hide: [] });
+  const shown = await askAll({ ...rest, text: against, hide: [] });
   const hide = values.hide.map((place) => counterpart(answer.words, place, shown.words)).filter((place) => place >= 0);
-  return hide.length ? ask("attend", { ...rest, text: against, hide: [...new Set(hide)] }) : shown;
+  return hide.length ? askAll({ ...rest, text: against, hide: [...new Set(hide)] }) : shown;
 }
 
 function asks() {
