@@ -159,14 +159,18 @@ def facts_of_the_page(client):
 def test_the_page_names_the_encoders_a_transformer_first(client, installed):
     facts = facts_of_the_page(client)
     assert (facts["encoders"], facts["recorded"]) == (["minilm", "lsa"], "")
+    assert facts["layered"] == ["minilm"]
 
 
 def test_without_a_transformer_the_page_has_what_one_made_of_its_examples(client):
     facts = facts_of_the_page(client)
     assert facts["encoders"] == ["lsa"]
     recorded = client.get(facts["recorded"]).json()
+    for example, control in zip(facts["examples"], recorded["controls"], strict=True):
+        assert (control is None) == ("against" not in example)
+        assert control is None or len(control["maps"]) == control["layers"] * control["heads"]
     for example, answer in zip(facts["examples"], recorded["answers"], strict=True):
-        assert (answer["encoder"], answer["mask"]) == ("minilm", example.get("mask", "none"))
+        assert (answer["encoder"], answer["mask"]) == ("minilm", "padding")
         assert (answer["against"] is None) == ("against" not in example)
         weights = np.array(
             [[[w or 0 for w in row] for row in one["weights"]] for one in answer["maps"]]
@@ -181,4 +185,4 @@ def test_without_a_transformer_the_page_has_what_one_made_of_its_examples(client
         assert row[j] > recorded["unit"] / 2
         hidden = [word for word, weight in zip(answer["words"], weights[0, i], strict=True)
                   if not weight]  # fmt: skip
-        assert "mask" not in example or hidden == ["<PAD>", "<PAD>"]
+        assert hidden.count("<PAD>") == answer["words"].count("<PAD>")
