@@ -2,8 +2,8 @@
 
 Writes qkvsearch/web/static/attend/recorded.json, which the page shows where no transformer is
 installed. It has the answers of /api/v1/attend to the examples of `web/attend_examples.py`, in
-order, and to the sentences that they are compared with, with weights in thousandths. Of the model it holds no weight. Needs qkvsearch[encoders] and
-`qkvsearch model fetch minilm`.
+order, and to the sentences that they are compared with, with weights in thousandths. Of the model
+it holds no weight. Needs qkvsearch[encoders] and `qkvsearch model fetch minilm`.
 """
 
 from __future__ import annotations

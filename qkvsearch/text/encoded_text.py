@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MASKS = ("none", "padding", "causal")
-# Words of a text that nothing attends to: places in it, counted from 0, or words, wherever they are.
+# Words that nothing attends to: their places in the text, from 0, or words, wherever they are.
 Hidden: TypeAlias = "int | str | Iterable[int | str]"
 # Term vectors are compared by their cosine, so that a frequent word does not win by its length.
 # Doubled, the cosine leaves an unrelated word 1/e² of a word's attention to itself: enough to be

@@ -20,7 +20,8 @@ from qkvsearch.lessons.messages import digits, say, spoken
 from qkvsearch.lessons.parts import Lesson
 
 FILES = Path(__file__).parent
-# What the page is made of, in this order, behind the tokens of all pages; the server's pages of the course load the same files.
+# What the page is made of, in this order, behind the tokens of all pages. The server's pages of the
+# course load the same files.
 STYLES = ("colours.css", "page.css", "matrices.css", "drawings.css", "figure.css", "print.css")
 DRAWINGS = ("player.js", "arrows.js", "flow.js", "heads.js")
 SCRIPTS = ("attention.js", "numbers.js", "bench.js", *DRAWINGS, "page.js")
