@@ -393,6 +393,12 @@ function fill() {
   for (const id of ["text", "against", "encoder"]) byId(id).value = chosen[id];
 }
 
+/** An example's control is none of another sentence. */
+function forgetControl() {
+  if (!EXAMPLES.some((one) => one.against === chosen.against)) return;
+  chosen.against = byId("against").value = "";
+}
+
 /** An example as it is wanted, with its second sentence. */
 function take(example) {
   wanted = example;
@@ -419,6 +425,7 @@ function start() {
     onTyped(byId(id), () => {
       chosen[id] = byId(id).value;
       if (id !== "against") forgetStruck();
+      if (id === "text") forgetControl();
       if (id === "encoder" && chosen.encoder === RECORDED && recordedPlace(chosen) < 0) take(EXAMPLES[0]);
       asks();
     });

@@ -49,9 +49,9 @@ def word(page, i):
     return page.locator("#sentence-words button").nth(i)
 
 
-def answered(page):
-    """Ask again what the page asked last."""
-    asked = "performance.getEntriesByType('resource').findLast(e => e.name.includes('v1/attend'))"
+def answered(page, about="v1/attend"):
+    """Ask again what the page asked last of those questions that have this in their address."""
+    asked = f"performance.getEntriesByType('resource').findLast(e => e.name.includes('{about}'))"
     return page.evaluate(f"() => fetch({asked}.name).then(answer => answer.json())")
 
 
@@ -277,7 +277,7 @@ def test_padding_is_struck_out_until_somebody_shows_it(page, expect):
 def test_a_second_sentence_layer_by_layer(page):
     page.fill("#against", "red water")
     page.wait_for_selector("#cosines tbody tr")
-    answer = answered(page)
+    answer = answered(page, "against=")
     assert answer["against"]["words"] == ["red"]
     cells = page.locator("#cosines tbody td.number").all_text_contents()
     wanted = [row[0] for row in answer["against"]["cosines"]]
