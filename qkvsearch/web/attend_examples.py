@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 # A sentence, one of its words, and the word that it is shown to attend to; a control sentence in
 # which the answer should be another one. They are in English, as MiniLM is. `<PAD>` is hidden, and
-# the control of the last one shows that it changes nothing for the other words.
+# the control of the last one is the same sentence without it.
 EXAMPLES: Sequence[Mapping[str, str]] = (
     {
         "text": "The animal didn't cross the street because it was too tired.",

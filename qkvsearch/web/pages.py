@@ -34,7 +34,7 @@ HERE = Path(__file__).parent
 FILES = HERE / "static"
 WORDS = HERE / "words"
 # Files that the course and reports have too: the package, and the folder in it.
-SHARED = [("qkvsearch._utils", "style")]
+SHARED = ("qkvsearch._utils", "style")
 # Each page by its address, in the order of the menu.
 PAGES = {
     "/": "search",
@@ -73,7 +73,7 @@ def routes(service: Service) -> list[BaseRoute]:
         return Route(path, page, name=name)
 
     swagger = Mount("/static/swagger", WholeFiles(packages=[("fastapi_offline", "static")]))
-    files = Mount("/static", WholeFiles(directory=FILES, packages=SHARED), name="static")
+    files = Mount("/static", WholeFiles(directory=FILES, packages=[SHARED]), name="static")
     return [swagger, files, *(route(path, name) for path, name in PAGES.items())]
 
 
