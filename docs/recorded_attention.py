@@ -2,8 +2,8 @@
 
 Writes qkvsearch/web/static/attend/recorded.json, which the page shows where no transformer is
 installed. It has the answers of /api/v1/attend to the examples of `web/attend_examples.py`, in
-order, with weights in thousandths. Of the model it holds no weight. Needs qkvsearch[encoders] and
-`qkvsearch model fetch minilm`.
+order, and to the sentences that they are compared with, with weights in thousandths. Of the model
+it holds no weight. Needs qkvsearch[encoders] and `qkvsearch model fetch minilm`.
 """
 
 from __future__ import annotations
@@ -21,10 +21,9 @@ MODEL = "minilm"
 UNIT = 1000
 
 
-def recorded(example: dict[str, str]) -> dict[str, Any]:
-    """Return the answer to an example, with weights as integers."""
-    asked = {name: example[name] for name in ("text", "mask", "against") if name in example}
-    answer = answer_of(MODEL, pretrained(MODEL), AttendParameters(**asked))
+def recorded(asked: dict[str, str]) -> dict[str, Any]:
+    """Return an answer, with weights as integers. asked: text, and against."""
+    answer = answer_of(MODEL, pretrained(MODEL), AttendParameters(**asked, mask="padding"))
     for one in answer["maps"]:
         one["weights"] = [
             [None if weight is None else round(weight * UNIT) for weight in row]
@@ -34,8 +33,11 @@ def recorded(example: dict[str, str]) -> dict[str, Any]:
 
 
 def main() -> None:
-    answers = [recorded(dict(example)) for example in EXAMPLES]
-    OUT.write_text(json.dumps({"unit": UNIT, "answers": answers}, separators=(",", ":")) + "\n")
+    asked = [{name: one[name] for name in ("text", "against") if name in one} for one in EXAMPLES]
+    answers = [recorded(one) for one in asked]
+    controls = [recorded({"text": one["against"]}) if "against" in one else None for one in asked]
+    written = {"unit": UNIT, "answers": answers, "controls": controls}
+    OUT.write_text(json.dumps(written, separators=(",", ":")) + "\n")
     print(f"{OUT}: {OUT.stat().st_size / 1e3:.0f} KB")
 
 

@@ -130,6 +130,7 @@ WRONG = {
     "bool": [None, 5, "no", [], OBJECT],
     "str": [None, 5, b"x", [], {}, OBJECT],
     "str | None": [5, b"x", [], {}, OBJECT],
+    "Hidden": [None, 5.5, b"x", [None], [0.5], {"a": 1}, OBJECT],
     "str | Path": [None, 5, b"x", [], "a\0b", "\ud800"],
     "str | Iterable[str]": [None, 5, b"x", [None], [5], {"x": 1.0}, OBJECT],
     "str | Iterable[str] | None": [5, b"x", [None], [5], {"lexical": -1.0}, OBJECT],

@@ -44,6 +44,12 @@ MAX_COMPONENTS = 4
     show_default=True,
     help="What words cannot attend to: nothing excluded, <PAD>, or later words.",
 )
+@click.option(
+    "--hide",
+    metavar="WORD",
+    multiple=True,
+    help="A word that nothing attends to, wherever it is in the text; may be repeated.",
+)
 @click.option("--layer", type=int, help="A transformer's layer, from 0.  [default: the last]")
 @click.option("--head", type=int, help="A head of the layer, from 0.  [default: their mean]")
 @click.option(
@@ -55,6 +61,7 @@ MAX_COMPONENTS = 4
 def attend(
     text: tuple[str, ...],
     mask: str,
+    hide: tuple[str, ...],
     layer: int | None,
     head: int | None,
     encoder: str | None,
@@ -72,13 +79,14 @@ def attend(
     Examples:
       qkvsearch attend "the bank of the river"
       qkvsearch attend "deep learning with attention <PAD>" --mask padding
+      qkvsearch attend "the bank of the river" --hide river
       qkvsearch attend "it was too tired" --encoder minilm --layer 5 --head 3
     """
     from qkvsearch.cli.heatmap import heat_map
 
     run = settings()
     sentence = sys.stdin.read(QUERY.value + 1) if text == ("-",) else " ".join(text)
-    reading = _encoder(run, encoder).attend(sentence, mask)
+    reading = _encoder(run, encoder).attend(sentence, mask, hide)
     _note_left_out(run, reading)
     map_ = reading.map(layer, head)
     records = map_.to_records() if output.format != "table" else []

@@ -70,7 +70,7 @@ if TYPE_CHECKING:
     from qkvsearch.tables.ids import Id
     from qkvsearch.tables.judgements import Judgements, Queries
     from qkvsearch.tables.synonyms import Synonyms
-    from qkvsearch.text.encoded_text import AttentionMap
+    from qkvsearch.text.encoded_text import AttentionMap, Hidden
     from qkvsearch.where import Where
 
 log = logging.getLogger("qkvsearch.engine")
@@ -627,18 +627,26 @@ class Engine:
 
     @checked_arguments
     def attend(
-        self, text: str, mask: str = "none", layer: int | None = None, head: int | None = None
+        self,
+        text: str,
+        mask: str = "none",
+        layer: int | None = None,
+        head: int | None = None,
+        *,
+        hide: Hidden = (),
     ) -> AttentionMap:
         """Return the attention of a text to itself: of a transformer, or of its words' vectors.
 
-        mask: "none", "padding" or "causal". layer, head: counted from 0; by default the last layer,
-        and the mean of all heads. Raises `QkvError` where the encoder has no layers.
+        mask: "none", "padding" or "causal". hide: words that nothing attends to either, or their
+        positions from 0. layer, head: counted from 0; by default the last layer, and the mean of
+        all heads. Raises `QkvError` where the encoder has no layers, and for a word that is not in
+        the text.
         """
         for name, index in (("layer", layer), ("head", head)):
             require(index is None or is_whole(index), name, index, "a whole number")
         with self._question() as build:
             encoder = build.models.encoder(build.models.main_head)
-            return encoder.attend(text, mask).map(layer, head)
+            return encoder.attend(text, mask, hide).map(layer, head)
 
     @checked_arguments
     def encode(self, texts: str | Iterable[str], *, head: str | None = None) -> np.ndarray:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from qkvsearch._utils.folding import fold
 from qkvsearch._utils.limits import ATTENDED
+from qkvsearch._utils.validation import is_whole, require
 from qkvsearch.attention import attention, look_ahead_mask
 from qkvsearch.errors import QkvError, suggest
 from qkvsearch.text.labelled import PADDING, LabelledVectors
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MASKS = ("none", "padding", "causal")
+# Words that nothing attends to: their places in the text, from 0, or words, wherever they are.
+Hidden: TypeAlias = "int | str | Iterable[int | str]"
 # Term vectors are compared by their cosine, so that a frequent word does not win by its length.
 # Doubled, the cosine leaves an unrelated word 1/e² of a word's attention to itself: enough to be
 # visible in a short text.
@@ -134,12 +137,7 @@ class EncodedText:
 
     def position(self, word: str) -> int:
         """Return the index of the first occurrence of a word, in any case. Raises `QkvError`."""
-        folded = [fold(name) for name in self.words]
-        if fold(word) not in folded:
-            words = list(dict.fromkeys(self.words))
-            near = suggest(word, words) or f" (there are {', '.join(words[:12]) or 'none'})"
-            raise QkvError(f"no word {word!r} in the text{near}")
-        return folded.index(fold(word))
+        return positions_of(self.words, word)[0]
 
     def _check(self, layer: int | None, head: int | None) -> None:
         """Raise `QkvError` for a layer or head that does not exist."""
@@ -171,13 +169,68 @@ def mask_of(labels: Sequence[str], mask: str) -> np.ndarray:
     return keep
 
 
+def positions_of(words: Sequence[str], word: str) -> list[int]:
+    """Return the indices of a word in a text, in any case. Raises `QkvError` where it is not there.
+
+    >>> positions_of(["The", "bank", "of", "the", "river"], "the")
+    [0, 3]
+    """
+    found = [j for j, name in enumerate(words) if fold(name) == fold(word)]
+    if not found:
+        distinct = list(dict.fromkeys(words))
+        near = suggest(word, distinct) or f" (there are {', '.join(distinct[:12]) or 'none'})"
+        raise QkvError(f"no word {word!r} in the text{near}")
+    return found
+
+
+def without_hidden(
+    keep: np.ndarray, words: Sequence[str], owners: np.ndarray, hide: Hidden
+) -> np.ndarray:
+    """Return a mask bool (n, n) in which nothing may attend to the words of `hide` either.
+
+    words (m); owners (n,), the word of each token. Raises `QkvError` for a word that is not there.
+
+    >>> without_hidden(np.ones((2, 2), bool), ["a", "b"], np.arange(2), ["b"])
+    array([[ True, False],
+           [ True, False]])
+    """
+    hidden: list[int] = []
+    for each in _checked_hide(hide):
+        if isinstance(each, str):
+            hidden += positions_of(words, each)
+            continue
+        if not 0 <= each < len(words):
+            there = f"there are words 0 to {len(words) - 1}" if words else "there are no words"
+            raise QkvError(f"`hide`: no word {each}: {there}")
+        hidden.append(int(each))
+    return keep & ~np.isin(owners, hidden)
+
+
+def _checked_hide(hide: Hidden) -> list[int | str]:
+    """Return words, or positions, as a list. Raises `DataError` for anything else."""
+    expected = "words, or their positions from 0"
+    if isinstance(hide, str) or is_whole(hide):
+        return [hide]  # type: ignore[list-item]
+    is_list = isinstance(hide, Iterable) and not isinstance(hide, bytes | Mapping)
+    require(is_list, "hide", hide, expected)
+    found = list(hide)  # type: ignore[arg-type]
+    for each in found:
+        require(isinstance(each, str) or is_whole(each), "hide", each, expected)
+    return found
+
+
 def attend_without_layers(
-    tokens: LabelledVectors, mask: str, left_out: Sequence[str], encoder: str
+    tokens: LabelledVectors,
+    mask: str,
+    left_out: Sequence[str],
+    encoder: str,
+    hide: Hidden = (),
 ) -> EncodedText:
     """Compute softmax(2 · cos(X, X) + mask) · X for the words X: they are queries, keys and values.
 
     mask: "none", "padding" (nothing attends to `<PAD>`) or "causal" (nothing attends to later
-    words). Raises `QkvError` for another, and for too many words.
+    words). hide: words that nothing attends to. Raises `QkvError` for another mask, for a word
+    that is not there, and for too many words.
 
     >>> text = LabelledVectors(["a", "b"], np.eye(2))
     >>> attend_without_layers(text, "causal", [], "corpus").map().weights.round(3)
@@ -186,7 +239,7 @@ def attend_without_layers(
     """
     check_length(len(tokens))
     labels = list(tokens.labels)
-    keep = mask_of(labels, mask)
+    keep = without_hidden(mask_of(labels, mask), labels, np.arange(len(tokens)), hide)
     vectors = tokens.vectors
     outputs, weights = attention(
         query=vectors,

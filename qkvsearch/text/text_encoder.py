@@ -24,7 +24,7 @@ from qkvsearch.text.labelled import (
 )
 
 if TYPE_CHECKING:
-    from qkvsearch.text.encoded_text import EncodedText
+    from qkvsearch.text.encoded_text import EncodedText, Hidden
 
 # The number of items whose token vectors, and whose embeddings of columns, are in memory at a time.
 ITEMS_PER_BATCH, ROWS_PER_BATCH = 4096, 1 << 16
@@ -89,9 +89,11 @@ class TextEncoder(ABC):
         the encoder ignores, and words beyond its limit."""
 
     @abstractmethod
-    def attend(self, text: str, mask: str = "none") -> EncodedText:
+    def attend(self, text: str, mask: str = "none", hide: Hidden = ()) -> EncodedText:
         """Compute the attention between the words of a text. mask: "none", "padding" or "causal".
-        Raises `QkvError` for another mask, and for a text too long to be shown."""
+        hide: words that nothing attends to either, or their positions from 0. A word that may
+        attend to nothing has a row of zeros. Raises `QkvError` for another mask, for a word that
+        is not there, and for a text too long to be shown."""
 
     @abstractmethod
     def encode_with_tokens(
@@ -208,11 +210,11 @@ class TableEncoder(TextEncoder):
     def _known(self, text: str) -> LabelledVectors:
         """Return the same of a text without padding."""
 
-    def attend(self, text: str, mask: str = "none") -> EncodedText:
+    def attend(self, text: str, mask: str = "none", hide: Hidden = ()) -> EncodedText:
         """Apply attention without parameters to `sequence`: see `TextEncoder`."""
         from qkvsearch.text.encoded_text import attend_without_layers
 
-        return attend_without_layers(self.sequence(text), mask, self.unread(text), self.kind)
+        return attend_without_layers(self.sequence(text), mask, self.unread(text), self.kind, hide)
 
 
 # --- items ---

@@ -33,6 +33,8 @@ from qkvsearch.web.whole_files import WholeFiles
 HERE = Path(__file__).parent
 FILES = HERE / "static"
 WORDS = HERE / "words"
+# Files that the course and reports have too: the package, and the folder in it.
+SHARED = ("qkvsearch._utils", "style")
 # Each page by its address, in the order of the menu.
 PAGES = {
     "/": "search",
@@ -71,7 +73,7 @@ def routes(service: Service) -> list[BaseRoute]:
         return Route(path, page, name=name)
 
     swagger = Mount("/static/swagger", WholeFiles(packages=[("fastapi_offline", "static")]))
-    files = Mount("/static", WholeFiles(directory=FILES), name="static")
+    files = Mount("/static", WholeFiles(directory=FILES, packages=[SHARED]), name="static")
     return [swagger, files, *(route(path, name) for path, name in PAGES.items())]
 
 
@@ -102,7 +104,13 @@ def facts_of(service: Service, name: str) -> dict[str, Any]:
         # Where there is no transformer, the page begins with what one made of the examples.
         root = service.settings.root_path
         recorded = f"{root}/static/attend/{RECORDED}" if has_none else ""
-        return {"encoders": encoders, "examples": EXAMPLES, "recorded": recorded}
+        layered = [name for name in encoders if name not in TABLES]
+        return {
+            "encoders": encoders,
+            "layered": layered,
+            "examples": EXAMPLES,
+            "recorded": recorded,
+        }
     if name == "learn":
         return {"lessons": list(LESSONS)}
     if name == "searches":

@@ -176,6 +176,31 @@ def test_attention_gives_every_token_weights_that_sum_to_1(encoder, mask):
         encoder.attend("deep sea", "sideways")
 
 
+def test_nothing_attends_to_a_hidden_word(encoder):
+    shown, found = encoder.attend("deep sea water"), encoder.attend("deep sea water", hide="SEA")
+    j = shown.position("sea")
+    assert not found.mask[:, found.owners == j].any()
+    assert found.mask[:, found.owners != j].all()
+    weights = found.word_weights()
+    assert not weights[..., j].any()
+    np.testing.assert_allclose(weights.sum(axis=-1), 1, atol=1e-5)
+    # Without learned layers, and in the first of them, the others share what it had.
+    rest = np.delete(shown.word_weights()[0], j, axis=-1)
+    if len(shown.words) == len(shown.tokens):
+        wanted = rest / rest.sum(axis=-1, keepdims=True)
+        np.testing.assert_allclose(np.delete(weights[0], j, axis=-1), wanted, atol=1e-5)
+    by_place = encoder.attend("deep sea water", hide=[j])
+    np.testing.assert_array_equal(by_place.weights, found.weights)
+    nothing = encoder.attend("deep sea water", hide=range(len(shown.words)))
+    assert not nothing.weights.any()
+    assert np.isfinite(nothing.hidden).all()
+    n = len(shown.words)
+    with pytest.raises(QkvError, match=f"`hide`: no word {n}: there are words 0 to {n - 1}"):
+        encoder.attend("deep sea water", hide=[n])
+    with pytest.raises(QkvError, match="no word 'zebra' in the text"):
+        encoder.attend("deep sea water", hide="zebra")
+
+
 def test_what_is_beyond_the_limit_is_counted(encoder):
     read = encoder.read("deep " * 10 + "red sea red !")
     assert read.n_unread == (0 if encoder.limit is None else 3)

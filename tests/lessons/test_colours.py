@@ -2,16 +2,14 @@
 
 import colorsys
 import re
-from pathlib import Path
 from typing import get_args
 
 import pytest
 
+from qkvsearch._utils.style import tokens
 from qkvsearch.cli.lesson.grids import COLOURS
-from qkvsearch.lessons import exports
 from qkvsearch.lessons.parts import Role
 
-CSS = (Path(exports.__file__).parent / "page" / "colours.css").read_text(encoding="utf-8")
 # Degrees of the colour circle that people call by these names.
 HUES = {
     "key": ("orange", 20, 42),
@@ -25,8 +23,8 @@ HUES = {
 
 
 def on_the_page():
-    """Every colour that the style sheet gives to a role, for light and for dark paper."""
-    return re.findall(r'\[data-role="(\w+)"\] \{ --role: #(\w{6}); \}', CSS)
+    """Every colour that the style gives to a role, for light, for dark and for printed paper."""
+    return re.findall(r"--role-(\w+): #(\w{6});", tokens())
 
 
 def measured(red, green, blue):

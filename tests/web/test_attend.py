@@ -84,6 +84,16 @@ def test_what_a_mask_hides_is_null_and_nothing_else(asked, installed, mask):
             assert sum(weight or 0 for weight in row) == pytest.approx(1, abs=1e-3)
 
 
+def test_hidden_words_by_their_places(asked, installed):
+    found = asked(text="deep season sea", encoder="minilm", hide=[2, 3])
+    reading = installed.attend("deep season sea", hide=[2, 3])
+    weights = reading.word_weights().reshape(len(found["maps"]), 5, 5)
+    for one, wanted in zip(found["maps"], weights, strict=True):
+        for row, numbers in zip(one["weights"], wanted, strict=True):
+            assert [j for j, weight in enumerate(row) if weight is None] == [2, 3]
+            np.testing.assert_allclose([weight or 0 for weight in row], numbers, atol=6e-5)
+
+
 def test_against_another_text(asked, installed):
     found = asked(text="deep sea", encoder="minilm", against="red sea")
     cosines = compare(installed.attend("deep sea"), installed.attend("red sea"))
@@ -129,6 +139,9 @@ def test_many_heads_are_fewer_words(asked, installed, monkeypatch):
         ({"text": "bread", "encoder": "/etc"}, 400, "no encoder '/etc'"),
         ({"text": "bread", "encoder": "minilm"}, 400, "minilm is not installed"),
         ({"text": "bread", "mask": "all"}, 422, "`mask`"),
+        ({"text": "bread", "hide": 7}, 400, "`hide`: no word 7"),
+        ({"text": "bread", "hide": "bread"}, 422, "`hide"),
+        ({"text": "bread", "hide": [-1]}, 422, "`hide"),
         ({"text": "b" * 2001}, 422, "`text`"),
         ({}, 422, "`text`"),
     ],
@@ -146,14 +159,18 @@ def facts_of_the_page(client):
 def test_the_page_names_the_encoders_a_transformer_first(client, installed):
     facts = facts_of_the_page(client)
     assert (facts["encoders"], facts["recorded"]) == (["minilm", "lsa"], "")
+    assert facts["layered"] == ["minilm"]
 
 
 def test_without_a_transformer_the_page_has_what_one_made_of_its_examples(client):
     facts = facts_of_the_page(client)
     assert facts["encoders"] == ["lsa"]
     recorded = client.get(facts["recorded"]).json()
+    for example, control in zip(facts["examples"], recorded["controls"], strict=True):
+        assert (control is None) == ("against" not in example)
+        assert control is None or len(control["maps"]) == control["layers"] * control["heads"]
     for example, answer in zip(facts["examples"], recorded["answers"], strict=True):
-        assert (answer["encoder"], answer["mask"]) == ("minilm", example.get("mask", "none"))
+        assert (answer["encoder"], answer["mask"]) == ("minilm", "padding")
         assert (answer["against"] is None) == ("against" not in example)
         weights = np.array(
             [[[w or 0 for w in row] for row in one["weights"]] for one in answer["maps"]]
@@ -168,4 +185,4 @@ def test_without_a_transformer_the_page_has_what_one_made_of_its_examples(client
         assert row[j] > recorded["unit"] / 2
         hidden = [word for word, weight in zip(answer["words"], weights[0, i], strict=True)
                   if not weight]  # fmt: skip
-        assert "mask" not in example or hidden == ["<PAD>", "<PAD>"]
+        assert hidden.count("<PAD>") == answer["words"].count("<PAD>")

@@ -18,7 +18,13 @@ from qkvsearch._utils.query_lock import released
 from qkvsearch.attention.layers.fast_encoder import Chunk, encode_one, encode_packed
 from qkvsearch.attention.layers.transformer import Encoder, LayerOutput
 from qkvsearch.errors import QkvError
-from qkvsearch.text.encoded_text import EncodedText, check_length, mask_of
+from qkvsearch.text.encoded_text import (
+    EncodedText,
+    Hidden,
+    check_length,
+    mask_of,
+    without_hidden,
+)
 from qkvsearch.text.labelled import WRITTEN_PADDING, LabelledVectors, quantize_int8, unit_rows
 from qkvsearch.text.pretrained import encoding_cache
 from qkvsearch.text.pretrained.bert import (
@@ -262,7 +268,7 @@ class TransformerEncoder(TextEncoder):
         _check_finite(embeddings)
         return EncodedTexts(embeddings, np.flatnonzero(is_cut)), tokens
 
-    def attend(self, text: str, mask: str = "none") -> EncodedText:
+    def attend(self, text: str, mask: str = "none", hide: Hidden = ()) -> EncodedText:
         """Compute the attention of every layer and head: see `TextEncoder`. The model was trained
         without a mask. `<PAD>` in the text is the model's own padding token. What a model wants
         before queries and items is left out: only the text is shown.
@@ -273,6 +279,7 @@ class TransformerEncoder(TextEncoder):
         keep = mask_of(tokens, mask)
         check_length(len(tokens))
         words, owners = attended_words(text, tokens, encoding)
+        keep = without_hidden(keep, words, owners, hide)
         left_out = list(dict.fromkeys(words_beyond(text, encoding)))
         x = self.embedding(np.array(encoding.ids, dtype=np.int64))
         outputs: list[LayerOutput] = self.encoder(x, mask=keep, return_layers=True)[1]

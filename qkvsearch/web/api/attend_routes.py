@@ -9,6 +9,7 @@ from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
+from qkvsearch._utils.limits import ATTENDED
 from qkvsearch.engine import Engine
 from qkvsearch.errors import QkvError, suggest
 from qkvsearch.text.encoded_text import EncodedText, compare
@@ -43,6 +44,14 @@ class AttendParameters(Parameters):
         Literal["none", "padding", "causal"],
         Field(description="What a word cannot attend to: nothing excluded, <PAD>, or later words."),
     ] = "none"
+    hide: Annotated[
+        tuple[Annotated[int, Field(ge=0)], ...],
+        Field(
+            max_length=ATTENDED.value,
+            fail_fast=True,
+            description="Words that nothing attends to either, by their place in `words`, from 0.",
+        ),
+    ] = ()
     layer: Annotated[int | None, Field(ge=0, description="One layer, from 0; else all.")] = None
     head: Annotated[int | None, Field(ge=0, description="One head, from 0; else all.")] = None
     against: Annotated[
@@ -110,7 +119,7 @@ def attend_within(engine: Engine, parameters: AttendParameters) -> dict[str, Any
 
 def answer_of(name: str, encoder: TextEncoder, parameters: AttendParameters) -> dict[str, Any]:
     """Return the fields of `Attention` by this encoder. Raises as `attend_within` does."""
-    reading = encoder.attend(parameters.text, parameters.mask)
+    reading = encoder.attend(parameters.text, parameters.mask, parameters.hide)
     maps = _maps(reading, parameters.layer, parameters.head)
     notes = _missing(reading)
     return {

@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-SENTENCE = "/attend?text=deep+season+red+sea&encoder=minilm"
+SENTENCE = "/attend?text=deep+season+red+sea&encoder=minilm&layer=1&head=0"
 
 
 @pytest.fixture(scope="module")
@@ -30,39 +30,153 @@ def plain(chromium, serving, videos_path, tmp_path, monkeypatch):
 @pytest.fixture
 def page(visit, layered):
     with visit(layered, SENTENCE) as found:
-        found.wait_for_selector("#lines button[aria-current]")
+        found.wait_for_selector("#sentence-words [aria-current]")
         yield found
 
 
 def percents(page):
-    """What the chosen word reads from, as the numbers beside the lines say."""
+    """What the chosen word attends to, as the numbers beside the lines say."""
     said = page.locator("#lines output").all_text_contents()
     return [float(number.rstrip("%")) for number in said]
 
 
-def answered(page):
-    """Ask again what the page asked last."""
-    asked = "performance.getEntriesByType('resource').findLast(e => e.name.includes('v1/attend'))"
+def opened(page, name):
+    """Open what is folded away."""
+    page.evaluate("id => { document.getElementById(id).open = true }", name)
+
+
+def word(page, i):
+    return page.locator("#sentence-words button").nth(i)
+
+
+def answered(page, about="v1/attend"):
+    """Ask again what the page asked last of those questions that have this in their address."""
+    asked = f"performance.getEntriesByType('resource').findLast(e => e.name.includes('{about}'))"
     return page.evaluate(f"() => fetch({asked}.name).then(answer => answer.json())")
 
 
 def test_an_example_is_there_at_once(visit, layered):
     with visit(layered, "/attend") as page:
-        page.wait_for_selector("#lines button[aria-current]")
+        page.wait_for_selector("#sentence-words [aria-current]")
         assert page.input_value("#text").startswith("The animal")
         assert page.locator("#heads button").count() == 2 * (3 + 1)
         page.wait_for_function("() => location.search.includes('text=The+animal')")
 
 
+def test_the_sentence_says_what_the_chosen_word_attends_to(page):
+    answer = answered(page)
+    weights = next(one for one in answer["maps"] if (one["layer"], one["head"]) == (1, 0))[
+        "weights"
+    ]
+    sizes = page.locator("#sentence-words .written").evaluate_all(
+        "all => all.map(one => parseFloat(getComputedStyle(one).fontSize))"
+    )
+    assert max(sizes) >= 24
+    for i, name in enumerate(answer["words"]):
+        word(page, i).click()
+        assert f"“{name}” attends most to" in page.text_content("#sentence")
+        said = page.locator("#sentence-words small").all_text_contents()
+        for share, weight in zip(said, weights[i], strict=True):
+            assert (share == "") == (weight < 0.02)
+            assert not share or float(share.rstrip("%")) == pytest.approx(100 * weight, abs=0.051)
+        shades = page.locator("#sentence-words button").evaluate_all(
+            "all => all.map(one => Number(/([\\d.]+)%/.exec(one.style.backgroundColor)[1]))"
+        )
+        assert shades == pytest.approx([45 * weight**0.5 for weight in weights[i]], abs=0.06)
+
+
+def test_a_word_is_struck_out_in_place_and_shown_again(page, expect):
+    first = answered(page)
+    word(page, 4).click()
+    page.click("#strike")
+    word(page, 2).click()
+    expect(page.locator("#sentence-words s")).to_have_text(["season"])
+    expect(page.locator("#sentence-words [aria-current] .written")).to_have_text("sea")
+    assert word(page, 2).locator("small").text_content() == "hidden"
+    struck = answered(page)
+    assert all(row[2] is None for one in struck["maps"] for row in one["weights"])
+    assert sum(percents_of(struck, page)) == pytest.approx(1, abs=1e-3)
+    page.wait_for_function("() => location.search.includes('hide=2')")
+    page.click("#strike")
+    word(page, 2).focus()
+    page.keyboard.press("x")
+    expect(page.locator("#sentence-words s")).to_have_count(0)
+    assert answered(page)["maps"] == first["maps"]
+    page.keyboard.press("x")
+    expect(page.locator("#sentence-words s")).to_have_count(1)
+    page.click("#all-words")
+    expect(page.locator("#sentence-words s")).to_have_count(0)
+    assert page.locator("#all-words").is_hidden()
+
+
+def percents_of(answer, page):
+    """The row of the word "sea" in the head that is shown."""
+    one = next(one for one in answer["maps"] if (one["layer"], one["head"]) == (1, 0))
+    return [weight or 0 for weight in one["weights"][answer["words"].index("sea")]]
+
+
+def test_the_control_shows_the_same_head_and_word(page, expect):
+    page.fill("#against", "deep season red bread")
+    page.wait_for_selector("#control-words .word")
+    other = page.evaluate(
+        "() => fetch('/api/v1/attend?encoder=minilm&text=deep+season+red+bread')"
+        ".then(answer => answer.json())"
+    )
+    weights = next(one for one in other["maps"] if (one["layer"], one["head"]) == (1, 0))["weights"]
+    word(page, 2).click()
+    expect(page.locator("#control-words [aria-current] .written")).to_have_text("season")
+    said = page.locator("#control-words small").all_text_contents()
+    for share, weight in zip(said, weights[2], strict=True):
+        assert not share or float(share.rstrip("%")) == pytest.approx(100 * weight, abs=0.051)
+    assert "“season”" in page.text_content("#control-said")
+    word(page, 4).click()
+    assert page.text_content("#control-said") == "“sea” does not occur here."
+    # A head that is chosen in either grid is shown in both.
+    page.locator("#control-heads button").nth(1).click()
+    assert page.text_content("#place") == "layer 0, head 1"
+    for grid in ("#heads", "#control-heads"):
+        assert page.locator(f"{grid} button").nth(1).get_attribute("aria-pressed") == "true"
+    page.fill("#against", "")
+    page.wait_for_selector("#control", state="hidden")
+    assert page.locator("#control-heads").is_hidden()
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_sentences_of_three_to_sixty_words_fit_the_window(visit, layered, width):
+    for text in ("deep red sea", "deep season red sea " * 15, "他把苹果洗了，又把梨放进海里"):
+        address = f"/attend?encoder=minilm&text={text.strip()}&against={text.strip()}"
+        with visit(layered, address, viewport={"width": width, "height": 800}) as page:
+            page.wait_for_selector("#sentence-words [aria-current]")
+            for name in ("lines-box", "map-box"):
+                opened(page, name)
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
+            inside = page.locator(".words .word").evaluate_all(
+                "all => all.every(one => one.getBoundingClientRect().right <= innerWidth)"
+            )
+            assert inside
+
+
+def test_the_layers_of_a_sentence_too_long_for_an_answer_come_one_by_one(page, until):
+    whole = page.locator("#heads button").count()
+    asked = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.fill("#text", f"deep {' ' * 120} sea")
+    until(page, lambda: page.locator("#sentence-words button").count() == 4)
+    assert sum("layer=" in url for url in asked) == 2
+    assert page.locator("#heads button").count() == whole
+
+
 def test_numbers_are_those_of_the_answer_word_by_word(page):
+    opened(page, "lines-box")
+    opened(page, "map-box")
     answer = answered(page)
     chosen = next(one for one in answer["maps"] if (one["layer"], one["head"]) == (1, 0))
     assert page.text_content("#place") == "layer 1, head 0"
-    for i, word in enumerate(answer["words"]):
+    for i, name in enumerate(answer["words"]):
         page.locator("#lines ol").first.locator("button").nth(i).hover()
         for shown, weight in zip(percents(page), chosen["weights"][i], strict=True):
             assert shown == pytest.approx(100 * weight, abs=0.051)
-        assert f"“{word}” attends most to" in page.text_content("#sentence")
+        assert f"“{name}” attends most to" in page.text_content("#sentence")
         row = page.locator("table.map tbody tr").nth(i)
         assert row.get_attribute("class") == "chosen"
         numbers = [int(cell) for cell in row.locator("td").all_text_contents()]
@@ -73,7 +187,7 @@ def test_keys_alone_go_through_words_heads_and_layers(page, expect):
     page.keyboard.press("/")
     assert page.evaluate("() => document.activeElement.id") == "text"
     page.keyboard.press("ArrowDown")
-    current = "() => document.activeElement.textContent"
+    current = "() => document.activeElement.querySelector('.written').textContent"
     assert page.evaluate(current) == "deep"
     page.keyboard.press("ArrowRight")
     assert page.evaluate(current) == "season"
@@ -99,7 +213,8 @@ def test_keys_alone_go_through_words_heads_and_layers(page, expect):
 
 def test_the_mean_over_heads(page):
     answer = answered(page)
-    page.click('#view [value="mean"]')
+    opened(page, "lines-box")
+    page.locator("#heads button.mean").nth(1).click()
     assert page.text_content("#place") == "layer 1, mean of its 3 heads"
     heads = [one["weights"] for one in answer["maps"] if one["layer"] == 1]
     page.locator("#lines ol").first.locator("button").nth(2).click()
@@ -110,6 +225,7 @@ def test_the_mean_over_heads(page):
 
 def test_a_word_on_the_right_leads_to_the_head_that_reads_most_from_it(page):
     answer = answered(page)
+    opened(page, "lines-box")
     i, j = 1, 3
     page.locator("#lines ol").first.locator("button").nth(i).click()
     page.locator("#lines .to button").nth(j).click()
@@ -118,6 +234,7 @@ def test_a_word_on_the_right_leads_to_the_head_that_reads_most_from_it(page):
 
 
 def test_characters_of_east_asia_stand_upright_over_their_column(page):
+    opened(page, "map-box")
     page.fill("#text", "bank 河 bank")
     page.wait_for_selector("table.map thead th:has-text('河')")
     turned = page.locator("table.map thead th").evaluate_all(
@@ -130,24 +247,37 @@ def test_characters_of_east_asia_stand_upright_over_their_column(page):
 
 
 def test_hidden_cells_are_marked(page):
-    page.click('#mask [value="causal"]')
+    opened(page, "map-box")
+    page.check("#causal")
     page.wait_for_selector("table.map td.off")
     n = page.locator("table.map tbody tr").count()
     assert page.locator("table.map td.off").count() == n * (n - 1) // 2
     said = page.text_content("#map-said")
     assert f"{n * (n - 1) // 2} of {n * n} pairs are hidden" in said
-    page.click('#mask [value="padding"]')
+    page.uncheck("#causal")
     page.wait_for_selector("table.map td.off", state="detached")
-    assert "hides nothing here" in page.text_content("#map-said")
+
+
+def test_padding_is_struck_out_until_somebody_shows_it(page, expect):
     page.fill("#text", "deep sea <PAD>")
-    page.wait_for_selector("table.map td.off")
+    expect(page.locator("#sentence-words s")).to_have_text(["<PAD>"])
     assert "hidden" in page.locator("#lines .to").nth(3).text_content()
+    page.check("#causal")
+    page.wait_for_function("() => location.search.includes('mask=causal')")
+    expect(page.locator("#sentence-words s")).to_have_text(["<PAD>"])
+    page.uncheck("#causal")
+    page.click("#all-words")
+    expect(page.locator("#sentence-words s")).to_have_count(0)
+    page.wait_for_function("() => location.search.includes('mask=none')")
+    page.click("#strike")
+    word(page, 3).click()
+    expect(page.locator("#sentence-words s")).to_have_text(["<PAD>"])
 
 
 def test_a_second_sentence_layer_by_layer(page):
     page.fill("#against", "red water")
     page.wait_for_selector("#cosines tbody tr")
-    answer = answered(page)
+    answer = answered(page, "against=")
     assert answer["against"]["words"] == ["red"]
     cells = page.locator("#cosines tbody td.number").all_text_contents()
     wanted = [row[0] for row in answer["against"]["cosines"]]
@@ -158,20 +288,20 @@ def test_a_second_sentence_layer_by_layer(page):
 
 
 def test_a_link_says_everything(visit, layered, page):
-    page.click('#view [value="mean"]')
+    page.locator("#heads button.mean").nth(1).click()
     page.keyboard.press("{")
-    page.locator("#lines ol").first.locator("button").nth(3).click()
+    word(page, 3).click()
     page.wait_for_function("() => /view=mean&layer=0&word=3/.test(location.search)")
     shown = page.locator("#reading").inner_text()
     address = re.sub(r"^http://[^/]+", "", page.url)
     with visit(layered, address) as again:
-        again.wait_for_selector("#lines button[aria-current]")
+        again.wait_for_selector("#sentence-words [aria-current]")
         assert again.locator("#reading").inner_text() == shown
 
 
 def test_without_layers_there_is_one_map(visit, layered):
     with visit(layered, "/attend?text=guitar+lesson+video&encoder=lsa") as page:
-        page.wait_for_selector("#lines button[aria-current]")
+        page.wait_for_selector("#sentence-words [aria-current]")
         assert page.locator("#layers").is_hidden()
         assert "no layers and heads" in page.text_content("#map-said")
         page.keyboard.press("]")
@@ -180,12 +310,15 @@ def test_without_layers_there_is_one_map(visit, layered):
 
 def test_without_a_transformer_the_page_opens_with_a_recorded_example(visit, plain):
     with visit(plain, "/attend") as page:
-        page.wait_for_selector("#lines button[aria-current]")
+        page.wait_for_selector("#sentence-words [aria-current]")
         assert page.input_value("#encoder") == "recorded"
         assert "Recorded" in page.text_content("#notes")
         assert "“it” attends most to “animal”" in page.text_content("#sentence")
+        assert page.locator("#strike").is_disabled()
+        # What MiniLM made of the sentence with another ending: a weight is no reason by itself.
+        assert "28.1%, in your sentence with 67.7%" in page.text_content("#control-said")
         page.locator("#examples button").nth(2).click()
-        page.wait_for_selector("table.map td.off")
+        page.wait_for_selector("#sentence-words s")
         # What was not recorded is read by the encoder of the build.
         page.fill("#text", "guitar lesson")
         page.wait_for_selector("#layers", state="hidden")

@@ -10,7 +10,7 @@ PAGES = {
     "/?q=bread&filter=category:Cooking&open=v018": ".explanation .heat",
     "/recommend?user=w001": "#hits li",
     "/map": "#main table tbody tr",
-    "/attend?text=the+bank+of+the+river": "#main table",
+    "/attend?text=the+bank+of+the+river": "#sentence-words [aria-current]",
     "/learn": "#main a",
     "/learn/softmax": "#main h2",
     "/inside": "#main table tbody tr",
@@ -138,7 +138,10 @@ def test_a_place_in_the_page_is_gone_to_without_loading_it_again(site, visit):
 PRINTED = {
     "/?q=bread&filter=category:Cooking": (("#q", ".chip", "#hits .title"), ("#more", ".help")),
     "/map?query=bread": (("#query", "#near tbody button"), ("#zoom button", "#clear")),
-    "/attend?text=the+bank+of+the+river": (("#text", "#lines button"), ("#examples", ".help")),
+    "/attend?text=the+bank+of+the+river": (
+        ("#text", "#sentence-words button"),
+        ("#examples", ".help"),
+    ),
     "/recommend?user=w001": (("#hits .title", "#hits .reason button"), (".sign", "#more")),
 }
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from string import Template
 
 from qkvsearch._utils.spoken import LANGUAGES
+from qkvsearch._utils.style import tokens
 from qkvsearch.lessons.exports.document import COURSE
 from qkvsearch.lessons.exports.page.article import article, contents, script_words, welcome
 from qkvsearch.lessons.markup import joined
@@ -19,7 +20,8 @@ from qkvsearch.lessons.messages import digits, say, spoken
 from qkvsearch.lessons.parts import Lesson
 
 FILES = Path(__file__).parent
-# What the page is made of, in this order; the server's pages of the course load the same files.
+# What the page is made of, in this order, behind the tokens of all pages. The server's pages of the
+# course load the same files.
 STYLES = ("colours.css", "page.css", "matrices.css", "drawings.css", "figure.css", "print.css")
 DRAWINGS = ("player.js", "arrows.js", "flow.js", "heads.js")
 SCRIPTS = ("attention.js", "numbers.js", "bench.js", *DRAWINGS, "page.js")
@@ -33,9 +35,10 @@ def to_page(lessons: Sequence[Lesson], quizzes: bool = True) -> str:
     Style and script are in it, each allowed by its hash; nothing else may be loaded or run.
     """
     style, script = (
-        "\n" + "".join((FILES / name).read_text(encoding="utf-8") for name in names)
+        "".join((FILES / name).read_text(encoding="utf-8") for name in names)
         for names in (STYLES, (*SCRIPTS, *OWN_SCRIPTS))
     )
+    style, script = f"\n{tokens()}{style}", f"\n{script}"
     course = say(COURSE)
     title = course if len(lessons) != 1 else f"{lessons[0].title} · {course}"
     return Template((FILES / "page.html").read_text(encoding="utf-8")).substitute(

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from qkvsearch._utils.style import tokens
 from qkvsearch.lessons.drawings import Arrows, AttendedText, Drawing, Flow, Heads
 from qkvsearch.lessons.exports.page.bench import choice, field, mask_choice
 from qkvsearch.lessons.exports.page.figures import cells_of
@@ -81,7 +82,7 @@ def drawing_words() -> dict[str, str]:
 
 def alone(picture: Html) -> str:
     """Return an SVG file of the picture, with its own style for light and dark."""
-    style = "".join((FILES / name).read_text(encoding="utf-8") for name in STYLES)
+    style = tokens() + "".join((FILES / name).read_text(encoding="utf-8") for name in STYLES)
     # A style sheet is no markup, and what ends one could stand in none of ours.
     inner = picture.replace(">", f">\n<style>{style}</style>", 1)
     return inner.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" class="drawing" ', 1)

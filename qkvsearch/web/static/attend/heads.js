@@ -37,16 +37,16 @@ export class HeadGrid {
   draw(reading) {
     this.reading = reading;
     const { layers, heads } = reading;
-    this.box.style.gridTemplateColumns = `auto repeat(${heads + 1}, minmax(26px, 4.2rem))`;
+    this.box.style.gridTemplateColumns = `auto repeat(${heads + 1}, minmax(0, 4.25rem))`;
     const titles = Array.from({ length: heads }, (_, head) => el("span", { "aria-hidden": "true" }, head));
     this.buttons.clear();
     const rows = Array.from({ length: layers }, (_, layer) => [
-      el("span", { "aria-hidden": "true" }, say("layerName", { layer })),
+      el("span", { "aria-hidden": "true" }, layer),
       ...Array.from({ length: heads }, (_, head) => this.button(layer, head, reading.of(layer, head))),
       this.button(layer, null, reading.mean(layer)),
     ]);
     const corner = el("span", { "aria-hidden": "true" });
-    const last = el("span", { "aria-hidden": "true" }, say("mean"));
+    const last = el("span", { class: "mean", "aria-hidden": "true" }, say("mean"));
     this.box.replaceChildren(corner, ...titles, last, ...rows.flat());
   }
 

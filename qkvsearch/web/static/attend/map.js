@@ -2,12 +2,11 @@
 import { el, text } from "../dom.js";
 import { say } from "../words.js";
 import { shade } from "./heads.js";
+import { tint } from "./shades.js";
 
 // More rows and columns than this are no table that anyone reads.
 export const MOST = 64;
 const STANDS = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}]/u;
-// How much of the accent a full weight has: beyond this the number on it would be hard to read.
-const DARKEST = 45;
 
 /** The map in `box`. `look(i)` and `choose(i)`: a row is pointed at, or chosen. */
 export class WeightMap {
@@ -52,7 +51,5 @@ export class WeightMap {
 
 function cell(weight) {
   if (weight === null) return el("td", { class: "off" }, el("span", { class: "hidden-visually" }, say("hidden")), "·");
-  const part = (DARKEST * Math.sqrt(weight)).toFixed(1);
-  const background = `color-mix(in srgb, var(--accent) ${part}%, var(--paper))`;
-  return el("td", { style: { background } }, Math.round(weight * 100));
+  return el("td", { style: { background: tint(weight) } }, Math.round(weight * 100));
 }

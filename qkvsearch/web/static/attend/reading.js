@@ -9,6 +9,8 @@ export class Reading {
     this.layers = answer.layers;
     this.heads = answer.heads;
     this.means = new Map();
+    // Of each word, the pieces that the encoder reads.
+    this.pieces = this.words.map((_, i) => answer.tokens.filter((__, n) => answer.owners[n] === i));
   }
 
   get hasLayers() {
@@ -46,6 +48,13 @@ export class Reading {
     }
     return found;
   }
+}
+
+/** Where a word of one sentence is in another: at the same place, else where it occurs first; −1. */
+export function counterpart(words, i, others) {
+  const folded = (word) => word.toLowerCase();
+  if (others[i] !== undefined && folded(others[i]) === folded(words[i])) return i;
+  return others.findIndex((word) => folded(word) === folded(words[i]));
 }
 
 /** Places of a row, the largest weight first. */
