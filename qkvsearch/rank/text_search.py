@@ -31,6 +31,7 @@ from qkvsearch.rank.answerable import NEAREST, NOTHING, answerable
 from qkvsearch.rank.expansion import Lexicon
 from qkvsearch.rank.grades import GOOD, STRONG, WEAK, grades, weak_items
 from qkvsearch.rank.listing import column_key
+from qkvsearch.rank.named_things import named_things, terms_by_word
 from qkvsearch.rank.owner_rules import NO_RULES, QueryRules
 from qkvsearch.rank.query import Query, QueryReader
 from qkvsearch.rank.query_notes import query_notes
@@ -340,7 +341,9 @@ class TextSearch:
             return not query.is_too_common
         asked = query.lookup
         has_code = bool(asked.codes.tokens)
-        return answerable(self.models, asked.words, heads, has_code, asked.tokens).answers
+        tokens = self.models.analyzer.tokens(query.understood.text)
+        things = named_things(self.models, tokens, terms_by_word(asked.tokens, asked.terms))
+        return answerable(self.models, asked.words, heads, has_code, asked.tokens, things).answers
 
     def _graded(self, heads: Mapping[str, Scores | None]) -> dict[str, Scores]:
         """Return the scores by which hits are graded: of the heads that the build calibrated.
