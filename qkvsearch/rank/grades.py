@@ -41,7 +41,7 @@ MUCH = 0.6
 FEW_WORDS, KNOWN, LITTLE = 5, 0.6, 0.38
 # In scripts without spaces, pairs that no text has count nothing in the share of a hit. Where texts
 # have at most this share of a query, a hit with less than `FEW_PAIRS` of the rest is weak.
-KNOWN_UNSPACED, FEW_PAIRS = 0.5, 0.25
+KNOWN_UNSPACED, FEW_PAIRS = 0.6, 0.25
 # Of a query of so many pairs, a hit with this share of it in short columns is not weak.
 FEW_PAIRS_TYPED, IN_SHORT = 8, 0.4
 # The words of a long text stand together where so many words have them.
@@ -53,7 +53,10 @@ COMMON = 0.6
 RARITY_POWER = 2
 # Pairs of Chinese characters by which a query only asks, as "how do you" does.
 ASKING_PAIRS = frozenset(
-    "怎么 么样 么办 么做 怎样 样才 如何 什么 为什 是什 么是 多少 少钱 哪里 哪个 哪些 哪儿 是谁 谁是".split()
+    (
+        *("怎么", "么样", "么办", "么做", "怎样", "如何", "什么", "为什", "是什", "么是"),
+        *("多少", "少钱", "哪里", "哪个", "哪些", "哪儿", "是谁", "谁是"),
+    )
 )
 # How many words a pair of units is in scripts without spaces: a Chinese word has 1.6 to 1.7.
 PAIR_WEIGHT = 0.6

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from qkvsearch.heads.bm25 import QueryTerm, TermKeys
+from qkvsearch.heads.bm25 import QueryTerm
 from qkvsearch.heads.stored_models import StoredModels
 from qkvsearch.heads.title_head import has_titles
 from qkvsearch.heads.unit_phrases import has_unspaced, overlap, units_of

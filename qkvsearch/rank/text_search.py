@@ -304,13 +304,22 @@ class TextSearch:
     ) -> list[Preferred]:
         """Return the items that come first, those of the strictest reason last."""
         found: dict[FirstHead, np.ndarray | None] = {}
-        if is_typing:
+        if is_typing or self._is_half_a_title(query):
             found[BEGINNING] = BEGINNING.items(self.models, query.typed.text)
         if LEXICAL in requested:
             found[NUMBERS] = NUMBERS.items(asked, is_typing)
             found[CODE] = CODE.items(asked)
             found[TITLE] = TITLE.items(self.models, query.understood.title, asked.mask)
         return [Preferred(head, items) for head, items in found.items() if items is not None]
+
+    def _is_half_a_title(self, query: Query) -> bool:
+        """Return whether a query breaks off, as a title does that somebody types half of: its last
+        word only joins others, as in "silence of the", or no text has it, as in "pulp fic".
+        """
+        tokens = self.models.analyzer.tokens(query.typed.text)
+        if len(tokens) < 2 or all(token.is_stop_word for token in tokens):
+            return False
+        return tokens[-1].is_stop_word or not self.models.lexical_keys.has(tokens[-1].term)
 
     def _add_taste(
         self, first_pass: FirstPass, preferences: Callable[[], Scores | None] | None
