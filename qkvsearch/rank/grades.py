@@ -128,7 +128,7 @@ def grades(
     Of a query of few words a hit that is likely to be right needs most of them to be strong. It is
     weak if it has few of them and the catalog lacks many, and not if its meaning is near. In
     scripts without spaces a hit of any query is weak that has few pairs of it where the catalog
-    lacks half of them.
+    lacks 40 % of them. A hit that is called what the query names is not weak (`named_things`).
 
     A hit of a long text is graded by its best passage.
 
@@ -202,7 +202,7 @@ def _judged(
             is_near &= words.shares == 0
         is_weak &= ~is_near
     if is_weak.any():
-        is_weak[is_weak] = ~_is_asked_for(models, query, tokens, words, positions[is_weak])
+        is_weak[is_weak] = ~_is_asked_for(models, query, tokens, words, positions, is_weak)
     return is_strong, is_weak
 
 
@@ -212,17 +212,24 @@ def _is_asked_for(
     tokens: Sequence[Token],
     words: QueryWords,
     positions: np.ndarray,
+    is_weak: np.ndarray,
 ) -> np.ndarray:
-    """Return which of these hits are what the query names, although they lack words of it, bool
-    (n,). In scripts without spaces, these are also hits with much of it in their short columns.
+    """Return which of the weak hits are what the query names, although they lack words of it, bool
+    (n_weak,). In scripts without spaces, these are also hits with much of it in short columns.
+
+    is_weak: bool (n,) for the n positions.
     """
+    positions = positions[is_weak]
     asking = asking_terms(tokens, models.lexical_keys.rarity)
     terms = terms_by_word(query.tokens, query.terms)
     within = np.zeros(models.n_items, dtype=bool)
     within[positions] = True
     is_asked_for = are_named(models, named_things(models, tokens, terms, asking), within)[positions]
     if has_unspaced(query.tokens) and words.n <= FEW_PAIRS_TYPED:
-        is_asked_for |= words.short_shares(models.words, positions) >= IN_SHORT
+        # To find the columns of words takes longer than to find their items.
+        has_enough = words.shares[is_weak] >= IN_SHORT
+        in_short = words.short_shares(models.words, positions[has_enough]) >= IN_SHORT
+        is_asked_for[has_enough] |= in_short
     return is_asked_for
 
 
