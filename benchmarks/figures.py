@@ -66,6 +66,7 @@ CLAIMS = (
     Section("sample_search", "The bundled questions"),
     Section("answerability", "Telling what has no answer"),
     Section("match_grades", "What the grade of a hit is worth"),
+    Section("unknown_words", "Queries with a word that the catalog lacks"),
     Section("made_queries", "Made queries beside people's judgements"),
     Section("typed_texts", "Queries typed in other ways"),
     Section("languages", "Meaning in many languages"),

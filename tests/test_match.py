@@ -214,3 +214,20 @@ def test_a_chinese_hit_with_a_few_pairs_of_a_strange_question_is_weak(tmp_path):
         # Texts have two of the twelve characters of the question together.
         assert matches(engine, "基隆港支持哪个政党是什么", anyway=True)["悲情城市"] == "weak"
         assert matches(engine, "基隆港的一家人")["悲情城市"] == "strong"
+
+
+def test_words_in_a_short_column_are_apart_from_those_in_a_long_text():
+    filler = "很久以前有一个人住在山里每天看云从东边来又往西边去他说自己从来没有想过要离开这座山"
+    words, shares = words_of("喜剧演员", "喜剧", f"{filler}喜剧演员", "花园")
+    index = WordIndex(
+        [
+            (
+                WordSequences.of_fields([["喜剧", f"{filler}喜剧演员", "花园"]], Analyzer()),
+                np.arange(3),
+            )
+        ],
+        3,
+    )
+    in_short = words.short_shares(index, np.arange(3)).round(2).tolist()
+    assert in_short == [shares[0], 0, 0]
+    assert 0 < shares[0] < shares[1]

@@ -250,6 +250,30 @@ class WordSequences:
         is_short = ends[column] - ends[column - 1] - 1 <= short
         return np.unique(self.indptr.searchsorted(slots[is_short], side="right") - 1)
 
+    def rows_in_columns(
+        self, terms: Sequence[str], rows: np.ndarray, short: int, first_alone: bool
+    ) -> np.ndarray:
+        """Return which of `rows` have one of the terms in a column of at most `short` words.
+
+        first_alone: whether the first column alone is read.
+
+        >>> text = WordSequences.of_fields([["Red seas", "Red"], ["", "a sea"]])
+        >>> [text.rows_in_columns(["sea"], np.arange(2), 3, first).tolist() for first in (0, 1)]
+        [[0, 1], [0]]
+        """
+        words, starts = self.words_of(rows)
+        fits = np.zeros(len(self.spellings), dtype=bool)
+        for term in terms:
+            fits[self._rows_of_term(term)] = True
+        slots = fits[words].nonzero()[0]
+        owners = starts.searchsorted(slots, side="right") - 1
+        ends = np.append(-1, (words == 0).nonzero()[0])
+        columns = ends.searchsorted(slots)
+        is_there = ends[columns] - ends[columns - 1] - 1 <= short
+        if first_alone:
+            is_there &= columns == ends.searchsorted(starts[owners])
+        return rows[np.unique(owners[is_there])]
+
     @cached_property
     def _ends(self) -> np.ndarray:
         """Where columns end, ascending: the one before the first at −1."""
@@ -375,6 +399,18 @@ class WordIndex:
         """Return `WordSequences.places` of an item."""
         words, row = self._piece_of(item)
         return words.places(terms, row, short)
+
+    def in_columns(
+        self, terms: Sequence[str], items: np.ndarray, short: int, first_alone: bool = False
+    ) -> np.ndarray:
+        """Return which of these items have one of the terms, as `WordSequences.rows_in_columns`
+        tells, bool (n_items,).
+        """
+        found = np.zeros(self.n_items, dtype=bool)
+        for words, rows, items_of_rows in self.rows_of(items):
+            with_term = words.rows_in_columns(terms, rows, short, first_alone)
+            found[items_of_rows[rows.searchsorted(with_term)]] = True
+        return found
 
     def length(self, item: int) -> int:
         """Return how many words an item has, with the ends of columns."""

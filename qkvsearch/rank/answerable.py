@@ -16,6 +16,7 @@ from qkvsearch.heads.answerability import (
 from qkvsearch.heads.single_units import SingleUnits
 from qkvsearch.heads.stored_models import StoredModels
 from qkvsearch.heads.unit_phrases import has_unspaced, largest_covered_share
+from qkvsearch.rank.named_things import NamedThing, are_named
 from qkvsearch.rank.ranking import Ranking
 from qkvsearch.scores.fusion import Scores
 from qkvsearch.text.analysis import Token
@@ -72,11 +73,13 @@ def answerable(
     heads: Mapping[str, Scores | None],
     has_code: bool = False,
     tokens: Sequence[Token] = (),
+    things: Sequence[NamedThing] = (),
 ) -> Answerable:
     """Decide whether the catalog answers a query, by its words and the scores of its heads.
 
     heads: None for one that knows no word. words: of the lexical head, corrected. has_code: whether
-    the query has an id or another code of an item. tokens: the words themselves.
+    the query has an id or another code of an item. tokens: the words themselves. things: what they
+    name.
     """
     known = models.answerability
     characters = SingleUnits.of(models.lexical_keys, models.words, tokens)
@@ -104,6 +107,7 @@ def answerable(
         or _is_near(models, evidence.values, words)
         or _has_enough(models, tokens)
         or (characters is not None and characters.is_answered(tokens))
+        or bool(are_named(models, things).any())
     )
     return Answerable(value, answers)
 

@@ -26,6 +26,7 @@ from qkvsearch.heads.stored_models import StoredModels
 from qkvsearch.heads.unit_phrases import has_unspaced, overlap, units_of
 from qkvsearch.heads.word_index import WordIndex
 from qkvsearch.rank.answerable import are_near
+from qkvsearch.rank.named_things import are_named, named_things, terms_by_word
 from qkvsearch.scores.fusion import Scores
 from qkvsearch.text.analysis import HAS_CJK, HAS_UNSPACED, Token
 
@@ -40,7 +41,9 @@ MUCH = 0.6
 FEW_WORDS, KNOWN, LITTLE = 5, 0.6, 0.38
 # In scripts without spaces, pairs that no text has count nothing in the share of a hit. Where texts
 # have at most this share of a query, a hit with less than `FEW_PAIRS` of the rest is weak.
-KNOWN_UNSPACED, FEW_PAIRS = 0.5, 0.25
+KNOWN_UNSPACED, FEW_PAIRS = 0.6, 0.25
+# Of a query of so many pairs, a hit with this share of it in short columns is not weak.
+FEW_PAIRS_TYPED, IN_SHORT = 8, 0.4
 # The words of a long text stand together where so many words have them.
 PASSAGE = 30
 # A word whose `rarity` in the language is below this one is common.
@@ -48,6 +51,13 @@ COMMON = 0.6
 # The rarity of a word counts to this power. It is a factor of BM25, too, which with a power of 1
 # ranks best; but what a query asks for is in its rarer words.
 RARITY_POWER = 2
+# Pairs of Chinese characters by which a query only asks, as "how do you" does.
+ASKING_PAIRS = frozenset(
+    (
+        *("怎么", "么样", "么办", "么做", "怎样", "如何", "什么", "为什", "是什", "么是"),
+        *("多少", "少钱", "哪里", "哪个", "哪些", "哪儿", "是谁", "谁是"),
+    )
+)
 # How many words a pair of units is in scripts without spaces: a Chinese word has 1.6 to 1.7.
 PAIR_WEIGHT = 0.6
 # How many pairs of letters of Thai and the like are a word, which is longer than one of Chinese.
@@ -118,7 +128,7 @@ def grades(
     Of a query of few words a hit that is likely to be right needs most of them to be strong. It is
     weak if it has few of them and the catalog lacks many, and not if its meaning is near. In
     scripts without spaces a hit of any query is weak that has few pairs of it where the catalog
-    lacks half of them.
+    lacks 40 % of them. A hit that is called what the query names is not weak (`named_things`).
 
     A hit of a long text is graded by its best passage.
 
@@ -132,7 +142,7 @@ def grades(
         keys, index = models.units.terms, models.units.words
         rows = fused.best.of_items[positions]
     words = QueryWords.of(keys, index, query, tokens, rows)
-    is_strong, is_weak = _judged(models, query, words, fused, positions)
+    is_strong, is_weak = _judged(models, query, tokens, words, fused, positions)
     is_strong |= words.together(index, rows) >= MOST
     if codes is not None:
         is_strong |= codes.scores[positions] > 0
@@ -158,14 +168,19 @@ def weak_items(
         keys, index = models.units.terms, models.units.words
         rows = fused.best.of_items
     words = QueryWords.of(keys, index, query, tokens, rows)
-    _, is_weak = _judged(models, query, words, fused, positions)
+    _, is_weak = _judged(models, query, tokens, words, fused, positions)
     if codes is not None:
         is_weak &= codes.scores <= 0
     return is_weak
 
 
 def _judged(
-    models: StoredModels, query: Lookup, words: QueryWords, fused: Scores, positions: np.ndarray
+    models: StoredModels,
+    query: Lookup,
+    tokens: Sequence[Token],
+    words: QueryWords,
+    fused: Scores,
+    positions: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return which hits are strong and which are weak by their probabilities and by the share of
     the words that they have, bool (n,) each.
@@ -186,7 +201,36 @@ def _judged(
             # A hit with one of two words is near for that word, which says nothing new.
             is_near &= words.shares == 0
         is_weak &= ~is_near
+    if is_weak.any():
+        is_weak[is_weak] = ~_is_asked_for(models, query, tokens, words, positions, is_weak)
     return is_strong, is_weak
+
+
+def _is_asked_for(
+    models: StoredModels,
+    query: Lookup,
+    tokens: Sequence[Token],
+    words: QueryWords,
+    positions: np.ndarray,
+    is_weak: np.ndarray,
+) -> np.ndarray:
+    """Return which of the weak hits are what the query names, although they lack words of it, bool
+    (n_weak,). In scripts without spaces, these are also hits with much of it in short columns.
+
+    is_weak: bool (n,) for the n positions.
+    """
+    positions = positions[is_weak]
+    asking = asking_terms(tokens, models.lexical_keys.rarity)
+    terms = terms_by_word(query.tokens, query.terms)
+    within = np.zeros(models.n_items, dtype=bool)
+    within[positions] = True
+    is_asked_for = are_named(models, named_things(models, tokens, terms, asking), within)[positions]
+    if has_unspaced(query.tokens) and words.n <= FEW_PAIRS_TYPED:
+        # To find the columns of words takes longer than to find their items.
+        has_enough = words.shares[is_weak] >= IN_SHORT
+        in_short = words.short_shares(models.words, positions[has_enough]) >= IN_SHORT
+        is_asked_for[has_enough] |= in_short
+    return is_asked_for
 
 
 def numbers(
@@ -314,6 +358,15 @@ class QueryWords:
             positions=positions,
             n_rows=keys.n_items,
         )
+
+    def short_shares(self, index: WordIndex, items: np.ndarray) -> np.ndarray:
+        """Return the share of the words that items have in short columns, (n,): in their titles
+        and values, not somewhere in a long text. index: of the items, not of their passages.
+        """
+        found = np.zeros(index.n_items)
+        for weight, word in zip(self.weights, self.terms, strict=True):
+            found += weight * index.in_columns(sorted(_ways(word)), items, PASSAGE)
+        return found[items] / max(float(self.weights.sum()), 1e-9)
 
     @cached_property
     def shares(self) -> np.ndarray:
@@ -482,12 +535,19 @@ def _by_units(
 
     as_words: by unit, the items that have it as a word.
     """
-    parts = [pair for i, pair in enumerate(pairs) if pair.is_known and not _is_seam(pairs, i)]
+    if all(pair.text in ASKING_PAIRS for pair in pairs):
+        return [pair._replace(weight=PAIR_WEIGHT * pair.weight) for pair in pairs]
+    parts = [
+        pair
+        for i, pair in enumerate(pairs)
+        if pair.is_known and not _is_seam(pairs, i) and pair.text not in ASKING_PAIRS
+    ]
     units = [units_of(pairs[0].text)[0], *(units_of(pair.text)[1] for pair in pairs)]
     for i, unit in enumerate(units):
         if unit in PARTICLES:
             continue
-        if not any(pair.is_known for pair in pairs[max(i - 1, 0) : i + 1]):
+        with_unit = pairs[max(i - 1, 0) : i + 1]
+        if not any(pair.is_known or pair.text in ASKING_PAIRS for pair in with_unit):
             token = Token(unit, unit)
             unit_found = _Found.of(keys, token, QueryTerm.of(token))
             items = as_words.get(unit, NO_ITEMS)
