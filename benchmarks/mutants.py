@@ -172,11 +172,19 @@ class Recorder:
             for name in getattr(item, "fixturenames", ()):
                 functions, seconds = self.fixtures.get(name, (set(), 0.0))
                 found, duration = found | functions, duration + seconds
-            self.tests[item.nodeid] = sorted(found), duration
+            self.tests[name_of_test(item)] = sorted(found), duration
 
     def pytest_sessionfinish(self) -> None:
         worker = os.environ.get("PYTEST_XDIST_WORKER", "main")
         (self.out / f"{worker}.json").write_text(json.dumps(self.tests))
+
+
+def name_of_test(item: Any) -> str:
+    """Return the name that pytest takes on its command line, without the group of pytest-xdist."""
+    group = item.get_closest_marker("xdist_group")
+    if group is None:
+        return str(item.nodeid)
+    return str(item.nodeid).removesuffix(f"@{group.args[0]}")
 
 
 def pytest_configure(config: Any) -> None:

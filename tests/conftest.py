@@ -39,32 +39,10 @@ settings.register_profile(
 WITHIN = 300
 settings.load_profile("qkvsearch")
 
-# Where the person who runs the tests keeps models, if they said.
-OWN_MODELS = os.environ.get("QKVSEARCH_MODELS")
+ROOT = Path(__file__).parents[1]
 
 # Sums of parts may differ from a score by this much of what was added up.
 TOLERANCE = 1e-4
-
-
-@pytest.fixture(scope="session", autouse=True)
-def no_models(tmp_path_factory):
-    """An empty folder of models, and NumPy, so that no result depends on what is installed."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("QKVSEARCH_MODELS", str(tmp_path_factory.mktemp("models")))
-        patch.setenv("QKVSEARCH_RUNTIME", "numpy")
-        patch.setenv("QKVSEARCH_MAX_CACHE", "0")
-        yield
-
-
-@pytest.fixture(scope="module")
-def own_models(no_models):
-    """The models of the person who runs the tests, for a module that is skipped without them."""
-    with pytest.MonkeyPatch.context() as patch:
-        if OWN_MODELS is None:
-            patch.delenv("QKVSEARCH_MODELS")
-        else:
-            patch.setenv("QKVSEARCH_MODELS", OWN_MODELS)
-        yield
 
 
 @pytest.fixture(scope="session")
@@ -337,10 +315,15 @@ def without_privileges():
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """What takes a browser is slow: `make test-all` runs it."""
+    """Mark what takes a browser as slow, and keep the tests of a file in one process.
+
+    A file's fixtures are then made once instead of once in each process.
+    """
     for item in items:
         if "chromium" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.slow)
+        if item.get_closest_marker("xdist_group") is None:
+            item.add_marker(pytest.mark.xdist_group(item.path.relative_to(ROOT).as_posix()))
 
 
 @pytest.fixture(scope="session")
