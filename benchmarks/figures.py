@@ -106,6 +106,7 @@ DEFAULTS = (
     Section("texts_in_weights", "Texts inside the weights of items"),
     Section("search_defaults", "The weights of the search heads"),
     Section("small_catalogs", "Small catalogs"),
+    Section("part_learned_from", "What encoders learn from a part of a catalog"),
     Section("long_texts", "From how many words on a text has passages"),
     Section("grades", "What grades of hits are computed by"),
     Section("column_weights", "The weights of text columns", {"talks": "by system"}),

@@ -1,5 +1,6 @@
 """Arrays that may be larger than memory: large ones are in temporary files without a name."""
 
+import mmap
 import os
 import tempfile
 from collections.abc import Iterator
@@ -60,6 +61,41 @@ def scratch_array(shape: int | tuple[int, ...], dtype: Any, large: int | None = 
             os.posix_fallocate(file.fileno(), 0, size)
         file.truncate(size)
         return np.memmap(file, dtype, mode="r+", shape=shape).view(np.ndarray)
+
+
+def in_file(array: np.ndarray, large: int | None = None) -> np.ndarray:
+    """Return a copy of an array in a file if it has `large` bytes or more; else itself.
+
+    One that is in a file already is returned as it is. The copy takes memory where it is read.
+
+    >>> in_file(np.array([[1, 2], [3, 4]]), large=0).tolist()
+    [[1, 2], [3, 4]]
+    """
+    is_large = array.nbytes >= (LARGE if large is None else large) and array.size > 0
+    if not is_large or _mapping(array) is not None:
+        return array
+    with _room(array.nbytes), scratch_file() as file:
+        file.write(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+        file.flush()
+        return np.memmap(file, array.dtype, mode="r+", shape=array.shape).view(np.ndarray)
+
+
+def give_back(array: np.ndarray) -> None:
+    """Give back the memory of an array that is in a file, from which it is read when needed."""
+    mapping = _mapping(array)
+    # A change of a private mapping is in memory alone.
+    if mapping is not None and mapping.mode != "c" and hasattr(mmap, "MADV_DONTNEED"):
+        file: Any = mapping.base
+        file.madvise(mmap.MADV_DONTNEED)
+
+
+def _mapping(array: Any) -> np.memmap | None:
+    """Return the mapped file that an array is a view of, None for an array in memory."""
+    while array is not None:
+        if isinstance(array, np.memmap) and isinstance(array.base, mmap.mmap):
+            return array
+        array = getattr(array, "base", None)
+    return None
 
 
 class GrowingArray:

@@ -138,7 +138,7 @@ class UnitTerms(ListedKeys):
     vocabulary: Vocabulary
     rarity: Mapping[str, float] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def n_entries(self) -> int:
         """How many pairs of a term and a unit there are."""
         return sum(int((rows[counts.items] >= 0).sum()) for counts, rows in self.pieces)

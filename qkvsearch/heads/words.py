@@ -124,6 +124,19 @@ class LexicalComponent(TermsComponent):
         self.put(contents, **self.base_of(by_term, counts.shape[0]))
         self.put(contents, common=common.terms, rarity=np.array(weights))
 
+    def pending_keys(self, contents: BuildContents) -> LexicalKeys:
+        """Return the keys of a whole build that will be published."""
+        arrays = {name: self.pending(contents, name) for name in self.arrays}
+        rarity = self.rarity_of(arrays["common"], arrays["rarity"])
+        return LexicalKeys(
+            Vocabulary(arrays["terms"]),
+            arrays["indptr"],
+            arrays["indices"],
+            arrays["weights"],
+            len(arrays["lengths"]),
+            rarity,
+        )
+
     def base_of(self, counts: TermCounts, n_items: int) -> dict[str, np.ndarray]:
         lengths = counts.lengths(n_items)
         keys = LexicalKeys.weighed(counts, length_norms(lengths))

@@ -69,6 +69,7 @@ from qkvsearch.text.encoders import (
 )
 from qkvsearch.text.languages import NONE, Language, iso_code, languages_in
 from qkvsearch.text.languages import chosen as chosen_language
+from qkvsearch.text.learned import sample
 from qkvsearch.text.passages import LONG, n_words
 
 
@@ -125,6 +126,7 @@ def build_workspace(
         lost += _take_over_search(contents, previous, weights, passages is not None)
         _add_text(contents, dataset.catalog, fields, passages, pretrained, weights, progress)
         contents.facts["rows"] += _passage_lines(passages, fields, keys)
+        contents.facts["rows"] += _part_lines(learned, fields)
         contents.facts["rows"] += [f"{NOT_TAKEN_OVER}: {reason}" for reason in lost]
         if dataset.interactions is not None and TUNED in previous:
             contents.facts[TUNED] = previous[TUNED]
@@ -152,6 +154,17 @@ def _passage_lines(
         f"{texts} (of more than {LONG} words) {n_long:is|are} searched whole, not in passages: "
         "the keys are on a server"
     ]
+
+
+def _part_lines(learned: Sequence[str], fields: Sequence[AnalyzedTexts]) -> list[str]:
+    """Return the line of the report about the words that encoders have learned from, none where
+    they have learned from all. learned: the heads of these encoders.
+    """
+    n_in_all = sum(int(column.n_tokens.sum()) for column in fields)
+    if not learned or n_in_all <= sample.MAX_WORDS:
+        return []
+    part = f"{sample.MAX_WORDS:,} of {n_in_all:,} words"
+    return [f"{' and '.join(learned)} learned from about {part}"]
 
 
 def _take_over_search(
@@ -304,6 +317,7 @@ def _add_text(
         )
     if main in pretrained:
         DenseComponent(main).note_texts(contents)
+    release_freed_memory()
     scores = best_scores(lexical, encoders, keys, analyzer)
     titles = _titles(catalog)
     answerability = calibrate(lexical, scores, heads, titles, made, analyzer=analyzer)

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from qkvsearch._utils.scratch import give_back
 from qkvsearch.heads.answerability import (
     LATIN,
     OTHER,
@@ -79,7 +80,10 @@ def best_scores(
         return lexical_scores(lexical, batch, analyzer)
 
     def best(texts: Sequence[str]) -> dict[str, BestScore]:
-        dense = {name: highest(partial(cosines, name), texts) for name in encoders}
+        dense = {}
+        for name in encoders:
+            dense[name] = highest(partial(cosines, name), texts)
+            give_back(keys[name])
         return {"lexical": highest(by_words, texts), **dense}
 
     return best

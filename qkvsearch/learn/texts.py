@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from qkvsearch._utils.callbacks import Progress
-from qkvsearch.heads.bm25 import LexicalKeys, ListedKeys
+from qkvsearch.heads.bm25 import ListedKeys
 from qkvsearch.heads.component import COLUMN_WEIGHTS
 from qkvsearch.heads.dense import DenseComponent
 from qkvsearch.heads.late_interaction import LONGEST_ITEM, LONGEST_PASSAGE
@@ -57,13 +57,14 @@ def store_words(
     """Store lexical keys, codes and words of text columns, and passages. Return the lexical keys by
     which a search ranks.
     """
-    analyzer, counted = fields[0].runs.analyzer, AnalyzedTexts.joined(fields).key_counts()
-    keys = LexicalKeys.from_counts(*counted, word_rarity(analyzer.language))
-    LexicalComponent().store(contents, *counted, keys.rarity)
+    analyzer = fields[0].runs.analyzer
+    rarity = word_rarity(analyzer.language)
+    # Nothing else refers to the counts, which are large.
+    LexicalComponent().store(contents, *AnalyzedTexts.joined(fields).key_counts(), rarity)
     CodesComponent().store(contents, catalog)
     WordsComponent().store(contents, fields, analyzer)
     if passages is None:
-        return keys
+        return LexicalComponent().pending_keys(contents)
     PassagesComponent().store(contents, *passages)
     return PassagesComponent().terms_of(contents)
 
@@ -113,6 +114,8 @@ def store_head(
             of_long = split.of_passages(of_passages.cut > 0).n_long()
             cut = (np.maximum(cut - split.n_long(), 0) + of_long).astype(np.uint16)
     DenseComponent(name).store(contents, encoder, keys, cut)
+    # Those of a large catalog are in a file now.
+    keys = DenseComponent(name).pending(contents, "keys")
     if tuned_weights is not None:
         DenseComponent(name).store_tuned(contents, encoded.columns[1])
     if weights is not None and len(fields) > 1:
@@ -157,4 +160,5 @@ def _passage_keys(
     else:
         deque(spans(), maxlen=0)
     PassageKeysComponent(name).store(contents, keys)
-    return EncodedItems([keys], np.concatenate(cuts) if cuts else None)
+    stored = PassageKeysComponent(name).pending(contents, "passage_keys")
+    return EncodedItems([stored], np.concatenate(cuts) if cuts else None)

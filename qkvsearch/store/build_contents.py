@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from qkvsearch._utils.scratch import in_file
 from qkvsearch.store.array_files import StoredFile, read_array
 from qkvsearch.store.catalog.file import CatalogRows
 from qkvsearch.store.segments import AFTER, ORIGIN
@@ -15,6 +16,9 @@ from qkvsearch.store.snapshot import Snapshot
 if TYPE_CHECKING:
     from qkvsearch.tables.catalog import Catalog
     from qkvsearch.tables.ids import Ids
+
+# Arrays of so many bytes or more wait in files: those of a large catalog would take a gigabyte.
+LARGE = 1 << 24
 
 
 @dataclass
@@ -76,6 +80,10 @@ class BuildContents:
         if self.base is None:
             return int(self.facts["n_items"])
         return len(self.arrays[AFTER]) if AFTER in self.arrays else 0
+
+    def add(self, name: str, array: np.ndarray) -> None:
+        """Add an array by its full name. A large one waits in a file until the build is written."""
+        self.arrays[name] = in_file(array, LARGE)
 
     def has(self, name: str) -> bool:
         """Return whether the build will have an array."""

@@ -177,7 +177,7 @@ class StoredArrays:
             contents.shared.pop(f"{full_name}.npy", None)
             contents.arrays.pop(full_name, None)
             if values is not None:
-                contents.arrays[full_name] = values
+                contents.add(full_name, values)
 
     def share(self, contents: BuildContents, snapshot: Snapshot, *names: str) -> None:
         """Share arrays of another build."""

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from qkvsearch._utils.files import sync_directory
+from qkvsearch._utils.scratch import give_back
 from qkvsearch.errors import DamagedError, QkvError, WorkspaceError, listed_names
 from qkvsearch.store.array_files import file_entry, share_file, write_array
 from qkvsearch.store.build_contents import BuildContents
@@ -244,6 +245,7 @@ class Workspace:
             arrays[TOMBSTONES] = contents.tombstones.astype(np.int32)
         for name, array in arrays.items():
             files[f"{name}.npy"] = write_array(folder / f"{name}.npy", array)
+            give_back(array)
         manifest = {
             "format": FORMAT_VERSION,
             "build": asdict(entry),

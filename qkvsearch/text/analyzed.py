@@ -7,6 +7,7 @@ texts × runs by runs × terms.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from qkvsearch._utils.caching import cached_property
+from qkvsearch._utils.scratch import counts_of
 from qkvsearch.text.analysis import (
     CODED,
     HAS_DIGIT,
@@ -29,7 +31,7 @@ from qkvsearch.text.analysis import (
 from qkvsearch.text.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
-    from scipy.sparse import csr_matrix
+    from scipy.sparse import csc_matrix, csr_matrix
 
 # Entries of large arrays that are moved at a time, by positions of twice their size.
 BLOCK = 1 << 20
@@ -53,8 +55,8 @@ class TextParts(Sequence[str]):
         self, texts: Sequence[str], owners: np.ndarray, starts: np.ndarray, ends: np.ndarray
     ) -> None:
         self.texts, self.owners, self.starts, self.ends = texts, owners, starts, ends
-        # Numbers of Python are faster to cut by.
-        self._cuts = list(zip(owners.tolist(), starts.tolist(), ends.tolist(), strict=True))
+        # Numbers of Python are faster to cut by, and those of lists are large.
+        self._cuts = [array("q", np.asarray(each, np.int64)) for each in (owners, starts, ends)]
 
     def __len__(self) -> int:
         return len(self.owners)
@@ -62,8 +64,8 @@ class TextParts(Sequence[str]):
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(len(self)))]
-        owner, start, end = self._cuts[index]
-        return self.texts[owner][start:end]
+        owners, starts, ends = self._cuts
+        return self.texts[owners[index]][starts[index] : ends[index]]
 
 
 class RunTerms(NamedTuple):
@@ -107,6 +109,10 @@ class Runs:
             pieces.append(self._of_words.in_text(text))
             indptr.append(indptr[-1] + len(pieces[-1]))
         return np.array(indptr), np.concatenate(pieces)
+
+    def close(self) -> None:
+        """Forget the words that were read: those of a large catalog take much memory."""
+        self._of_words.clear()
 
     def read_with_parts(
         self, parts: TextParts
@@ -340,6 +346,7 @@ class AnalyzedTexts(Sequence[str]):
             else:
                 of_texts = runs.read(texts)
             read[id(column)] = cls(texts, runs, *of_texts)
+        runs.close()
         return [read[id(column)] for column in columns]
 
     def __len__(self) -> int:
@@ -354,6 +361,19 @@ class AnalyzedTexts(Sequence[str]):
         indptr, numbers = _end_to_end(self.numbers, self.indptr[rows], lengths)
         texts = [self.texts[row] for row in rows.tolist()]
         return AnalyzedTexts(texts, self.runs, indptr, numbers)
+
+    def cut(self, longest: int, rng: np.random.Generator) -> AnalyzedTexts:
+        """Return the texts with a random span of about `longest` tokens of each longer one.
+
+        Only what counts their words sees them cut: the strings in `texts` stay whole.
+        """
+        n_runs = np.diff(self.indptr)
+        # A run without spaces between its words has several tokens.
+        shares = np.minimum(longest / np.maximum(self.n_tokens, 1), 1)
+        lengths = np.ceil(n_runs * shares).astype(np.int64)
+        starts = self.indptr[:-1] + rng.integers(n_runs - lengths + 1)
+        indptr, numbers = _end_to_end(self.numbers, starts, lengths)
+        return AnalyzedTexts(self.texts, self.runs, indptr, numbers)
 
     @classmethod
     def joined(cls, columns: Sequence[AnalyzedTexts]) -> AnalyzedTexts:
@@ -375,20 +395,22 @@ class AnalyzedTexts(Sequence[str]):
         """The number of tokens of each text, int64 (n,)."""
         return np.diff(_sums_before(self.runs.n_tokens.astype(np.int32)[self.numbers], self.indptr))
 
-    def key_counts(self) -> tuple[Vocabulary, csr_matrix]:
+    def key_counts(self) -> tuple[Vocabulary, csc_matrix]:
         """Return the terms by `Analyzer.key_terms`, and the counts: float32 (n, n_terms)."""
-        return _count_terms(self._run_counts(self.indptr, self.numbers), self.runs.key_terms)
+        # What occurs twice is added up with the terms.
+        return _count_terms(self._runs_in_order(self.indptr, self.numbers), self.runs.key_terms)
 
     def term_counts(self) -> tuple[Vocabulary, csr_matrix]:
-        """Return the terms by `Analyzer.terms`, and the counts: float32 (n, n_terms)."""
-        return _count_terms(self._content_run_counts, self.runs.word_terms)
+        """Return the terms by `Analyzer.terms`, and the counts: float32 (n, n_terms), the terms of
+        a text ascending.
+        """
+        vocabulary, counts = _count_terms(self._content_run_counts, self.runs.word_terms)
+        return vocabulary, counts.tocsr()
 
     def counts_in(self, vocabulary: Vocabulary) -> csr_matrix:
         """Return how often each text has each term of the vocabulary, as a `TokenEncoder` counts
         them: float32 (n, n_terms), the terms of a text ascending."""
-        counts = self._content_run_counts @ self.runs.counts_in(vocabulary)
-        counts.sort_indices()
-        return counts
+        return _sorted(self._content_run_counts @ self.runs.counts_in(vocabulary))
 
     @cached_property
     def _content_run_counts(self) -> csr_matrix:
@@ -397,12 +419,13 @@ class AnalyzedTexts(Sequence[str]):
         has_content = np.diff(_sums_before(is_content, self.indptr)) > 0
         counted = is_content | ~np.repeat(has_content, np.diff(self.indptr))
         indptr = _sums_before(counted, self.indptr)
-        return self._run_counts(indptr, self.numbers[counted])
+        by_run = self._runs_in_order(indptr, self.numbers[counted]).tocsc()
+        by_run.sum_duplicates()  # in place
+        return by_run.tocsr()
 
-    def _run_counts(self, indptr: np.ndarray, numbers: np.ndarray) -> csr_matrix:
-        counts = _csr(indptr, numbers.copy(), len(self.runs.numbers))
-        counts.sum_duplicates()  # in place
-        return counts
+    def _runs_in_order(self, indptr: np.ndarray, numbers: np.ndarray) -> csr_matrix:
+        """Return a 1 for each run of each text, several for one that recurs."""
+        return _csr(indptr, numbers, len(self.runs.numbers))
 
 
 @dataclass(frozen=True)
@@ -474,19 +497,26 @@ def _first_occurrences(sequence: np.ndarray, n: int) -> np.ndarray:
     return first[:n]
 
 
-def _count_terms(run_counts: csr_matrix, terms: RunTerms) -> tuple[Vocabulary, csr_matrix]:
+def _count_terms(run_counts: csr_matrix, terms: RunTerms) -> tuple[Vocabulary, csc_matrix]:
     """Return the terms that occur, sorted, and their counts in each text."""
     counts = run_counts @ terms.matrix()
-    used = np.unique(counts.indices)
+    used = np.flatnonzero(counts_of(counts.indices, counts.shape[1]))
     if not len(used):
-        return Vocabulary.of([]), _csr(np.zeros(counts.shape[0] + 1), np.zeros(0, np.int64), 1)
+        none = _csr(np.zeros(counts.shape[0] + 1), np.zeros(0, np.int64), 1)
+        return Vocabulary.of([]), none.tocsc()
     encoded = np.array([terms.terms[row].encode() for row in used.tolist()])
     order = np.argsort(encoded, kind="stable")
     columns = np.zeros(counts.shape[1], counts.indices.dtype)
     columns[used[order]] = np.arange(len(used))
     counts = _csr(counts.indptr, columns[counts.indices], len(used), counts.data)
-    counts.sort_indices()
-    return Vocabulary(encoded[order]), counts
+    return Vocabulary(encoded[order]), counts.tocsc()
+
+
+def _sorted(counts: csr_matrix) -> csr_matrix:
+    """Return a matrix with the entries of each row in ascending order. Going through the columns
+    one after the other takes less time than sorting each row.
+    """
+    return counts.tocsc().tocsr()
 
 
 def _end_to_end(

@@ -194,13 +194,16 @@ def fitted_encoder(
 def learned_encoder(
     head: str, fields: Columns, language: str = ENGLISH, epochs: int | None = None
 ) -> FittedEncoder:
-    """Learn a head's encoder. epochs: of training; None determines the best number."""
+    """Learn a head's encoder, from a part of a large catalog. epochs: of training; None determines
+    the best number.
+    """
     learn = DENSE_HEADS[head].learn
     assert learn is not None
     from qkvsearch.text.analyzed import AnalyzedTexts
+    from qkvsearch.text.learned.sample import texts_to_learn_from
 
     columns = AnalyzedTexts.of_columns(fields, Analyzer(language))
-    return learn(columns, epochs)
+    return learn(texts_to_learn_from(columns), epochs)
 
 
 def restored_encoder(

@@ -13,7 +13,9 @@ from qkvsearch._utils.scratch import (
     counts_of,
     filtered,
     first_rows,
+    give_back,
     grouped,
+    in_file,
     scratch_array,
 )
 from qkvsearch.errors import DataError
@@ -79,3 +81,48 @@ def test_what_is_taken_is_copied_only_where_something_is_left_out(rows_at_once):
     array = np.arange(9)
     assert filtered(array, np.ones(9, bool)) is array
     assert filtered(array, array % 2 == 0).tolist() == [0, 2, 4, 6, 8]
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.arange(60).reshape(20, 3),
+        np.arange(60).reshape(20, 3).T,
+        np.array([b"sea", b"", b"ox"] * 20),
+        np.zeros((7, 0)),
+    ],
+)
+def test_an_array_in_a_file_is_what_it_was(array, monkeypatch):
+    monkeypatch.setattr(scratch, "LARGE", 40)
+    stored = in_file(array)
+    give_back(stored[1:])
+    assert stored.dtype == array.dtype
+    assert stored.tolist() == array.tolist()
+    assert in_file(stored) is stored
+    stored.ravel()[:1] = array.ravel()[1:2]
+    give_back(stored)
+    assert stored.ravel()[:1].tolist() == array.ravel()[1:2].tolist()
+
+
+def test_small_arrays_stay_in_memory():
+    array = np.arange(3)
+    assert in_file(array) is array
+    give_back(array)
+    assert array.tolist() == [0, 1, 2]
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/smaps"), reason="tells what is in memory")
+def test_an_array_in_a_file_takes_no_memory_until_it_is_read(monkeypatch):
+    monkeypatch.setattr(scratch, "LARGE", 40)
+    stored = in_file(np.ones(1 << 20))
+
+    def in_memory():
+        with open("/proc/self/statm") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    before = in_memory()
+    assert stored.sum() == 1 << 20
+    read = in_memory()
+    give_back(stored)
+    assert read - before > stored.nbytes / 2
+    assert read - in_memory() > stored.nbytes / 2

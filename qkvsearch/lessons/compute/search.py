@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.sparse import csc_matrix, csr_matrix
+from scipy.sparse import csc_matrix
 
 from qkvsearch.errors import DataError
 from qkvsearch.heads.bm25 import LexicalKeys, inverse_document_frequency
@@ -18,7 +18,7 @@ from qkvsearch.text.vocabulary import Vocabulary
 LETTERS = "ABCDE"
 
 
-def counted(texts: Sequence[str]) -> tuple[Vocabulary, csr_matrix]:
+def counted(texts: Sequence[str]) -> tuple[Vocabulary, csc_matrix]:
     """Return the terms of the texts, and how often each text has each (n_texts, n_terms)."""
     return AnalyzedTexts.of(texts, Analyzer()).key_counts()
 

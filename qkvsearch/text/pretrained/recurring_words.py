@@ -18,6 +18,8 @@ from qkvsearch.text.pretrained.subwords import BEGINS
 
 # A text of as many characters is cut word by word.
 LONG = 500
+# Texts whose new words are cut together.
+TEXTS_AT_ONCE = 64
 # Characters of a word whose subwords are remembered.
 LONGEST_KEPT = 40
 # A word with the spaces and the ends of lines before it.
@@ -50,13 +52,53 @@ class RecurringWords(dict[str, bytes]):
 
     def of_text(self, text: str) -> np.ndarray | None:
         """Return the subwords of a text, int32 (n,); None for one that is cut as a whole."""
-        words = self._words(text)
-        return None if words is None else self._subwords(words)
+        [subwords] = self.of_texts([text])
+        return subwords
 
-    def distinct(self, text: str) -> np.ndarray | None:
-        """Return the distinct subwords of a text in any order; None as above."""
-        words = self._words(text)
-        return None if words is None else np.unique(self._subwords(set(words)))
+    def of_texts(self, texts: Sequence[str], distinct: bool = False) -> list[np.ndarray | None]:
+        """Return `of_text` of each text. distinct: the subwords of a word that recurs in a text are
+        there once, in any order.
+        """
+        found: list[np.ndarray | None] = [None] * len(texts)
+        waiting: dict[int, Collection[str]] = {}
+        for number, text in enumerate(texts):
+            words: Collection[str] | None = self._words(text)
+            if words is None:
+                continue
+            if distinct:
+                words = set(words)
+            found[number] = self._known(words)
+            if found[number] is None:
+                waiting[number] = words
+            if len(waiting) == TEXTS_AT_ONCE:
+                self._cut_waiting(waiting, found)
+        self._cut_waiting(waiting, found)
+        return found
+
+    def _cut_waiting(
+        self, waiting: dict[int, Collection[str]], found: list[np.ndarray | None]
+    ) -> None:
+        """Write the subwords of texts with new words, which are cut together, and empty `waiting`.
+
+        waiting: the words of these texts, by their numbers.
+        """
+        # `set.difference` would go through all words that are remembered.
+        new_words = {word for words in waiting.values() for word in words if word not in self}
+        new = self._of_new_words(new_words) if waiting else {}
+        for number, words in waiting.items():
+            ids = self._known(words)
+            if ids is None:  # a new word is too long to be remembered
+                pieces = [new[word] if word in new else self[word] for word in words]
+                ids = np.frombuffer(b"".join(pieces), np.int32)
+            found[number] = ids
+        waiting.clear()
+
+    def _known(self, words: Collection[str]) -> np.ndarray | None:
+        """Return the subwords of words that are remembered, None where one is not."""
+        try:
+            return np.frombuffer(b"".join(map(self.__getitem__, words)), np.int32)
+        except KeyError:
+            return None
 
     def _words(self, text: str) -> list[str] | None:
         """Return the words of a text: without the one space before them in the usual text, which
@@ -69,17 +111,6 @@ class RecurringWords(dict[str, bytes]):
             return lines.split(" ")
         # The tokenizer writes a space before a text.
         return SPACED_WORDS(f" {text}")
-
-    def _subwords(self, words: Collection[str]) -> np.ndarray:
-        try:
-            found = b"".join(map(self.__getitem__, words))
-        except KeyError:
-            new = self._of_new_words(set(words).difference(self))
-            if all(word in self for word in new):
-                found = b"".join(map(self.__getitem__, words))
-            else:
-                found = b"".join([new[word] if word in new else self[word] for word in words])
-        return np.frombuffer(found, np.int32)
 
     def _of_new_words(self, words: Iterable[str]) -> dict[str, bytes]:
         """Return the subwords of some words, and remember them."""

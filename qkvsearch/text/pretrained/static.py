@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
-from itertools import chain, pairwise
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -215,19 +215,17 @@ class StaticEncoder(TableEncoder):
             rows = self._cut_by_words(batch, distinct)
             others = [text for text, ids in zip(batch, rows, strict=True) if ids is None]
             encodings = self.tokenizer.encode_batch_fast(others, add_special_tokens=False)
-            ids_of_others = iter(encodings)
-            ids = [next(ids_of_others).ids if own is None else own for own in rows]
+            ids_of_others = (np.array(encoding.ids, np.int32) for encoding in encodings)
+            ids = [next(ids_of_others) if own is None else own for own in rows]
             indptr = np.cumsum([0, *map(len, ids)])
-            flat = np.fromiter(chain.from_iterable(ids), np.int32, indptr[-1])
-            yield CutTexts(indptr, self._checked(flat))
+            yield CutTexts(indptr, self._checked(np.concatenate(ids)))
             start = end
 
     def _cut_by_words(self, texts: list[str], distinct: bool) -> list[np.ndarray | None]:
         """Return the tokens of long texts, int32 (n,) each; None for those that are cut whole."""
         if max(map(len, texts), default=0) < LONG or self._recurring_words is None:
             return [None] * len(texts)
-        words = self._recurring_words
-        return list(map(words.distinct if distinct else words.of_text, texts))
+        return self._recurring_words.of_texts(texts, distinct)
 
     @cached_property
     def _recurring_words(self) -> RecurringWords | None:
