@@ -1,7 +1,7 @@
 // An item as people know it: its picture, its title as a link, its price and its other cells. Pages that list items
 // beside the search page show the same of them as the search page does.
 import { el, owned } from "./dom.js";
-import { cells, image, ownAddress, price } from "./search/cells.js";
+import { cellOf, cells, image, ownAddress, price } from "./search/cells.js";
 import { facts } from "./words.js";
 
 // Columns to show, as `facets` describes them.
@@ -17,6 +17,12 @@ export const fields = () => columns.map((column) => column.name).join(",");
 
 /** Whether some items have pictures. */
 export const hasPictures = () => columns.some((column) => column.display === "image");
+
+/** What kind of thing an item is: the cell of the first column of texts; "" for none. */
+export function kindOf(item) {
+  const column = columns.find((one) => one.is_text && !one.display);
+  return String((column && cellOf(item, column)) ?? "");
+}
 
 /** Where a title leads: to the item's own address, otherwise to the items that are similar to it. */
 export const addressOf = (item) =>

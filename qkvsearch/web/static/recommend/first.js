@@ -1,6 +1,6 @@
 // Before anything is chosen: items that many people chose, and three choices to begin with.
 import { byId, el, owned } from "../dom.js";
-import { about, pictureOf } from "../item_card.js";
+import { about, kindOf, pictureOf } from "../item_card.js";
 import { say } from "../words.js";
 import { actions } from "./entry.js";
 
@@ -20,12 +20,12 @@ function card(row, act) {
   return el("li", { class: "hit card", "data-item": id }, el("div", { class: "about" }, body), acts);
 }
 
-/** Links that choose one of the items: as different ones as the list has at equal distances. */
+/** Links that choose one of the items, each of another kind where there are several. */
 export function showExamples(rows, isWanted) {
   byId("examples").hidden = !isWanted || !rows.length;
-  const step = Math.max(1, Math.floor(rows.length / EXAMPLES));
-  const links = Array.from({ length: EXAMPLES }, (_, place) => rows[place * step])
-    .filter(Boolean)
+  const first = [...Map.groupBy(rows, kindOf).values()].map(([row]) => row);
+  const links = [...new Set([...first, ...rows])]
+    .slice(0, EXAMPLES)
     .map(({ id, title }) => el("a", { class: "chip", href: `?likes=${encodeURIComponent(id)}` }, owned(title, 40)));
-  byId("examples").replaceChildren(el("span", { class: "quiet" }, say("tryThese")), " ", ...links);
+  byId("examples").replaceChildren(el("span", { class: "quiet" }, say("tryThese")), ...links);
 }
