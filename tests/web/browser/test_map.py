@@ -241,6 +241,9 @@ def test_what_is_refused_is_said(visit, films):
         page.wait_for_selector("#failed", state="hidden")
 
 
+# All cells of an item.
+ITEM = "id => fetch(`/api/v1/items/${id}`).then(a => a.json())"
+
 # What is written on the canvas: the boxes of the texts of the newest drawing.
 RECORD = """
   window.written = [];
@@ -301,5 +304,7 @@ def test_what_is_listed_for_a_query_has_the_cells_of_a_result(visit, films):
         cells = page.locator("#near > li .cells").all_text_contents()
         assert len(cells) == len(hits)
         for hit, said in zip(hits, cells, strict=True):
-            year = page.evaluate("id => fetch(`/api/v1/items/${id}`).then(a => a.json())", hit["id"])
+            year = page.evaluate(
+                "id => fetch(`/api/v1/items/${id}`).then(a => a.json())", hit["id"]
+            )
             assert str(year["year"]) in said

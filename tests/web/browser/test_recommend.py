@@ -220,7 +220,7 @@ def test_what_would_have_to_be_gone_is_said_and_left_out(at, films):
 def test_reasons_are_in_the_language_of_the_page(at):
     with at("/recommend?user=u021", locale="zh-CN") as page:
         for place in (0, 1):
-            why(page, place).locator(".gone").wait_for()
+            why(page, place).locator(".all > p").wait_for()
         said = "#hits :is(.reason .what, .reason-line, .rests-on, .gone)"
         told = page.locator(said).all_text_contents()
         assert any("的人也喜欢" in text for text in told)

@@ -12,7 +12,7 @@ const SHAPES = [
 // Viridis, without the end that is as light, or as dark, as the paper.
 const SHADES = {
   light: ["#440154", "#46307e", "#3b528b", "#2c728e", "#21918c", "#1fa088"],
-  dark: ["#3b7f9b", "#26828e", "#1f9e89", "#4ac16d", "#a0da39", "#fde725"],
+  dark: ["#35718f", "#26828e", "#1f9e89", "#4ac16d", "#a0da39", "#fde725"],
 };
 const REST = { light: "#74777f", dark: "#8d9098" };
 
