@@ -284,8 +284,8 @@ def _labels(
     with leaving_no_trace("sklearn.cluster"):
         from sklearn.cluster import KMeans
 
-    # The few texts of a rare language would name their cluster by its "with" and "of the". Short ones
-    # are taken for a similar language: they have the stop words of all.
+    # The few texts of a rare language would name their cluster by its "with" and "of the". Short
+    # ones are taken for a similar language: they have the stop words of all.
     rare = frozenset().union(*map(stop_words, FACTS))
     frequent = set(_frequent(languages))
     common = {

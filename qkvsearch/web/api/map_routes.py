@@ -32,8 +32,8 @@ DECIMALS = 4
 # Characters of a title: the map of a large catalog is mostly titles.
 MAX_TITLE = 100
 NO_COLOUR = "-"
-# Values with a colour and a shape of their own, which people tell apart, whatever their eyes; shades
-# of ranges, which have an order; characters of their labels.
+# Values with a colour and a shape of their own, which people tell apart, whatever their eyes;
+# shades of ranges, which have an order; characters of their labels.
 MAX_COLOURS, MAX_RANGES, MAX_LABEL = 13, 6, 40
 # The code of an item without a colour.
 NO_CODE = -1
