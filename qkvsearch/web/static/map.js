@@ -289,7 +289,8 @@ function fill() {
 }
 
 function start() {
-  byId("user-field").hidden = !facts.users;
+  // Without a log there are neither users nor tastes. Nothing moves once the map says so.
+  for (const id of ["user-field", "sense-field"]) byId(id).hidden = !facts.users;
   onTyped(byId("query"), () => {
     Object.assign(chosen, { query: byId("query").value, user: "", item: "" });
     byId("user").value = "";
