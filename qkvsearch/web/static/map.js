@@ -329,6 +329,7 @@ function start() {
     event.preventDefault();
     takeUser();
   });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => answer && drawLegend(answer.colour));
   WIDE.addEventListener("change", () => {
     if (answer === null) return;
     layOut(true);
