@@ -64,14 +64,16 @@ function keep() {
 /** What was asked for cannot be had: where it is no such user, in the words of this page. */
 function fail(error, asked) {
   const { user } = asked?.values ?? {};
-  const place = byId("failed");
+  const note = byId("failed");
   if (error.status === 404 && user) {
     const [before, after] = say("noUser").split("{user}");
-    place.replaceChildren(before, owned(user, 80), after);
-  } else place.replaceChildren(say("failed", { detail: text(error.message) }));
-  place.hidden = false;
-  announce(place.textContent);
+    note.replaceChildren(before, owned(user, 80), after);
+  } else note.replaceChildren(say("failed", { detail: text(error.message) }));
+  note.hidden = false;
+  announce(note.textContent);
   document.body.dataset.ready = "";
+  // What was placed before is not what was asked for.
+  if (asked?.path) place(null);
 }
 
 // --- what is shown ---
