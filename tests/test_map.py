@@ -88,6 +88,25 @@ def test_a_cluster_in_a_rare_language_is_not_called_by_its_articles():
     assert not words & {"con", "una", "las"}
 
 
+def test_short_texts_that_are_taken_for_a_similar_language_lack_stop_words_as_well():
+    rare = ["tortilla con cebolla", "sopa con pan", "viaje con dos", "cena con dos"]
+    titles = [f"tent camping {i}" for i in range(600)] + rare * 7
+    # A language without a list of stop words.
+    languages = ["english"] * 600 + ["gl"] * 28
+    positions = np.repeat([[0.0, 0.0], [9.0, 9.0]], [600, 28], axis=0)
+    labels = projection._labels(positions, titles, languages)
+    words = {word for label in labels for word in label.words.split(", ")}
+    assert words & {"tortilla", "sopa", "cebolla", "viaje", "cena"}
+    assert not words & {"con", "dos"}
+
+
+def test_a_label_has_no_two_forms_of_one_word():
+    positions = np.repeat([[0.0, 0.0], [9.0, 9.0]], 30, axis=0)
+    titles = ["jacket jackets rain"] * 30 + ["shoe shoes trail"] * 30
+    labels = projection._labels(positions, titles, ["english"] * 60)
+    assert {label.words for label in labels} == {"jacket, rain", "shoe, trail"}
+
+
 def test_a_word_of_few_items_names_no_cluster():
     positions = np.repeat([[0.0, 0.0], [9.0, 9.0]], 30, axis=0)
     titles = ["tent camping"] * 30 + ["guitar chords strum"] * 3 + ["guitar"] * 27

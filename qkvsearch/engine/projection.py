@@ -26,7 +26,7 @@ from qkvsearch.rank.recommender import Recommender
 from qkvsearch.scores.approximate import Filter, score_candidates
 from qkvsearch.store.checksums import read_checksummed, write_checksummed
 from qkvsearch.text.labelled import LabelledVectors
-from qkvsearch.text.languages import CODES, ENGLISH, languages_of, stop_words
+from qkvsearch.text.languages import CODES, ENGLISH, FACTS, languages_of, stop_words
 
 with leaving_no_trace("threadpoolctl"):
     from threadpoolctl import threadpool_limits
@@ -45,6 +45,8 @@ K_COMPARED, N_COMPARED = 10, 500
 ITEMS_EACH, MAX_CLUSTERS, MAX_CHARACTERS = 25, 14, 300
 # A word names a cluster if so many of its items have it.
 MIN_NAMED = 4
+# Words that begin with the same letters, so many of them, are taken for forms of one word.
+ROOT = 4
 WORD = re.compile(r"[^\W\d_]{3,}(?:-[^\W_]+)*")
 # The share of the items that a language of the catalog has at least.
 MIN_LANGUAGE = 0.05
@@ -282,8 +284,14 @@ def _labels(
     with leaving_no_trace("sklearn.cluster"):
         from sklearn.cluster import KMeans
 
-    # The few texts of a rare language would name their cluster by its "with" and "of the".
-    common = {name: stop_words(name) | stop_words(ENGLISH) for name in set(languages)}
+    # The few texts of a rare language would name their cluster by its "with" and "of the". Short
+    # ones are taken for a similar language: they have the stop words of all.
+    rare = frozenset().union(*map(stop_words, FACTS))
+    frequent = set(_frequent(languages))
+    common = {
+        name: stop_words(name) | stop_words(ENGLISH) if name in frequent else rare
+        for name in set(languages)
+    }
     words = [
         set(WORD.findall(text.casefold())) - common[name]
         for text, name in zip(texts, languages, strict=True)
@@ -300,7 +308,11 @@ def _labels(
             for word, n in counts.items()
             if n >= MIN_NAMED
         }
-        best = [word for _, word in sorted((-value, word) for word, value in lift.items())[:2]]
+        best: list[str] = []
+        for word in sorted(lift, key=lambda word: (-lift[word], word)):
+            # "shoes, shoe" says one thing twice.
+            if len(best) < 2 and not any(word[:ROOT] == other[:ROOT] for other in best):
+                best.append(word)
         if best:
             labels.append(MapLabel(", ".join(best), *middle))
     return labels

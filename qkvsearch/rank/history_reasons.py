@@ -144,24 +144,49 @@ def with_reasons(
 ) -> Ranking:
     """Return the ranking with `because` in each hit: what each item of the history adds to the
     score, what it says for the hit (`how`), and whether the score is lower by that without the item
-    (`by_removal`); and, without an id, what damping, diversity, a boost and a constant add.
+    (`by_removal`); and, without an id, what damping, diversity, a boost and a constant add. A hit
+    that rests on one item of the history has its id as `rests_on`.
 
     because: how many items of the history are listed, those that add most, with the others as one
     entry; all for None.
     """
     ids, titles = catalog.names(speaker.history.positions)
     title_of = dict(zip(ids, titles, strict=True))
-    reasons = []
+    reasons, rests_on = [], []
     for index in range(len(ranking)):
         pause()
         parts = ranking.parts(index)
         entries = _Entries(title_of, speaker, int(ranking.positions[index]), parts)
         by_item = parts.by_query()
+        rests_on.append(main_item(by_item))
         if because is None:
             reasons.append([entries.of(part) for part in by_item.ordered()])
         else:
             reasons.append(entries.largest(by_item, because))
-    return ranking.annotated(because=reasons)
+    return ranking.annotated(because=reasons, rests_on=rests_on)
+
+
+def main_item(by_item: Components) -> Any:
+    """Return the id of the item of the history that a score rests on: the one whose part is more
+    than half of the sum of the positive parts of all items. None where no part is that large.
+
+    by_item: the score's parts, one for each item of the history.
+
+    >>> parts = [ScoreComponent("h", id_, None, value) for id_, value in [("a", 3), ("b", 2)]]
+    >>> main_item(Components.of(parts)), main_item(Components.of(parts[1:]))
+    ('a', 'b')
+    >>> main_item(Components.of([parts[0], parts[0]._replace(query="d")])) is None
+    True
+    """
+    values = {
+        source.query: value
+        for source, value in zip(by_item.sources, by_item.sums.tolist(), strict=True)
+        if source.query is not None and value > 0
+    }
+    largest = max(values, key=values.__getitem__, default=None)
+    if largest is None or values[largest] <= sum(values.values()) / 2:
+        return None
+    return largest
 
 
 class _Entries:

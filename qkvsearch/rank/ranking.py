@@ -58,6 +58,8 @@ class Hit(NamedTuple):
     predicted_rating: float | None = None
     # What the items of the history add to the score.
     because: list[dict[str, Any]] | None = None
+    # The item of the history whose part is more than half of what items of the history add.
+    rests_on: Id | None = None
     # Whether the item was placed by its text, for want of interactions.
     cold: bool | None = None
     # Whether a recommendation rests on too little.

@@ -50,6 +50,8 @@ PAGES = {
 TRANSFORMERS, TABLES = tuple(SPEEDS), ("static", *LEARNED)
 # Entries of Accept-Language that are read.
 MAX_ENTRIES = 20
+# Pages that show items of the catalog.
+WITH_ITEMS = ("search", "recommend", "map")
 # Pictures of the catalog may be anywhere.
 IMAGE_POLICY = POLICY.replace("img-src 'self' data:", "img-src 'self' data: https: http:")
 
@@ -85,15 +87,16 @@ def menu_of(service: Service) -> dict[str, str]:
 
 def facts_of(service: Service, name: str) -> dict[str, Any]:
     """Return what a page's script must know at once."""
+    images = name in WITH_ITEMS and has_images(service)
     if name == "search":
-        columns = service.engine.items.address_columns()
-        images = any(column["display"] == "image" for column in columns)
         return {"most": service.settings.hits, "images": images, "heads": shown_heads(service)}
     if name == "recommend":
         titles = {name: title_of(head) for name, head in PREFERENCE_HEADS.items()}
-        return {"most": service.settings.hits, "batch": MAX_BATCH, "headTitles": titles}
+        most = service.settings.hits
+        return {"most": most, "images": images, "batch": MAX_BATCH, "headTitles": titles}
     if name == "map":
-        return {"users": bool(service.engine.snapshot.facts.get("n_users"))}
+        has_users = bool(service.engine.snapshot.facts.get("n_users"))
+        return {"users": has_users, "images": images, "heads": shown_heads(service)}
     if name == "attend":
         main = service.engine.models.main_head
         others = [name for name in TRANSFORMERS if name in installed() and name != main]
@@ -117,6 +120,12 @@ def facts_of(service: Service, name: str) -> dict[str, Any]:
         settings = service.settings
         return {"most": settings.hits, "logged": settings.log_searches, "days": settings.log_days}
     return {}
+
+
+def has_images(service: Service) -> bool:
+    """Return whether a column of the catalog has addresses of pictures."""
+    columns = service.engine.items.address_columns()
+    return any(column["display"] == "image" for column in columns)
 
 
 def shown_heads(service: Service) -> list[dict[str, Any]]:

@@ -94,6 +94,17 @@ def test_a_query_and_a_user_have_a_place_and_lines_to_their_best(asked, movies):
         np.testing.assert_allclose(places, wanted.hit_positions, atol=6e-5)
 
 
+def test_the_best_have_the_cells_that_are_asked_for(asked, movies):
+    found = asked(query="space adventure", items="false", fields="year,genres")
+    years = movies.items.to_frame().set_index("id")["year"]
+    hits = found["point"]["hits"]
+    assert [hit["year"] for hit in hits] == [years[hit["id"]] for hit in hits]
+    assert all("genres" in hit for hit in hits)
+    detail = asked(400, query="space", fields="mood")["detail"]
+    assert "`fields`" in detail
+    assert "mood" in detail
+
+
 @pytest.mark.parametrize(
     ("asks", "status", "says"),
     [

@@ -12,11 +12,12 @@ from starlette.responses import Response
 from qkvsearch.engine import Engine
 from qkvsearch.engine.projection import ItemMap, MapPoint
 from qkvsearch.models.recommend_heads import COLLABORATIVE
+from qkvsearch.rank.listing import own_columns, with_fields
 from qkvsearch.store import StoredCatalog
 from qkvsearch.tables.catalog_columns import StoredColumn
 from qkvsearch.tables.column_types import type_named
 from qkvsearch.terminal import shorten
-from qkvsearch.web.api.request_parameters import Count, Parameters, Text
+from qkvsearch.web.api.request_parameters import Count, Fields, Parameters, Text
 from qkvsearch.web.api.responses import (
     RankedItem,
     RequestService,
@@ -31,8 +32,9 @@ DECIMALS = 4
 # Characters of a title: the map of a large catalog is mostly titles.
 MAX_TITLE = 100
 NO_COLOUR = "-"
-# Colours that people tell apart, whatever their eyes; characters of their labels.
-MAX_COLOURS, MAX_LABEL = 6, 40
+# Values with a colour and a shape of their own, which people tell apart, whatever their eyes;
+# shades of ranges, which have an order; characters of their labels.
+MAX_COLOURS, MAX_RANGES, MAX_LABEL = 13, 6, 40
 # The code of an item without a colour.
 NO_CODE = -1
 # Characters of a date: a day is as exact as a range of dates needs.
@@ -53,6 +55,7 @@ class MapParameters(Parameters):
     query: Annotated[Text, Field(description="A text to place.", examples=["bread"])] = ""
     user: Annotated[Text, Field(description="A user to place.")] = ""
     k: Count = 10
+    fields: Fields = ""
     items: Annotated[
         bool,
         Field(
@@ -151,7 +154,7 @@ def map_items(engine: Engine, parameters: MapParameters) -> dict[str, Any]:
         "n": len(item_map.items),
         "items": _items(engine, item_map) if wants_items else None,
         "colour": _colour(engine, item_map, columns, parameters.colour) if wants_items else None,
-        "point": None if item_map.point is None else _point(item_map.point),
+        "point": None if item_map.point is None else _point(engine, item_map.point, parameters),
     }
 
 
@@ -165,13 +168,13 @@ def _items(engine: Engine, item_map: ItemMap) -> dict[str, Any]:
     }
 
 
-def _point(point: MapPoint) -> dict[str, Any]:
+def _point(engine: Engine, point: MapPoint, parameters: MapParameters) -> dict[str, Any]:
     x, y = _rounded(point.position)
+    columns = own_columns(engine.catalog, parameters.fields)
+    records = with_fields(point.hits, engine.catalog, columns).to_records()
     hits = [
         {**hit, "title": shorten(hit["title"], MAX_TITLE), "x": position[0], "y": position[1]}
-        for hit, position in zip(
-            point.hits.to_records(), _rounded(point.hit_positions), strict=True
-        )
+        for hit, position in zip(records, _rounded(point.hit_positions), strict=True)
     ]
     return {"x": x, "y": y, "hits": hits}
 
@@ -248,7 +251,7 @@ def _by_ranges(
     # For each cell, the share of the items that come before the middle of its own.
     sizes = counts[order]
     middles = (np.cumsum(sizes) - sizes / 2) / sizes.sum()
-    ranges = np.minimum((middles * MAX_COLOURS).astype(np.int64), MAX_COLOURS - 1)
+    ranges = np.minimum((middles * MAX_RANGES).astype(np.int64), MAX_RANGES - 1)
     # Equal cells stay together, so that some ranges may be empty.
     _, ranges = np.unique(ranges, return_inverse=True)
     codes[order] = ranges

@@ -1,7 +1,11 @@
 // The page with the items in two dimensions: what is asked, what is placed, and what is said of it.
-import { ask, latest, query } from "./api.js";
+import { ask, latest, query, Refused } from "./api.js";
 import { brief, byId, el, onTyped, owned, text } from "./dom.js";
+import { family, named } from "./heads.js";
+import { fields, useColumns } from "./item_card.js";
 import { MapCanvas } from "./map/canvas.js";
+import { hideCard, showCard } from "./map/card.js";
+import { laid } from "./map/plane.js";
 import { Points } from "./map/points.js";
 import { drawLegend, drawNear } from "./map/side.js";
 import { announce, begin, onKey, remember, state } from "./shell.js";
@@ -9,13 +13,19 @@ import { count, facts, say, share } from "./words.js";
 
 const NO_COLOUR = "-";
 const K = 10;
+// The head of tastes, which has no place for words.
+const TASTE = "collaborative";
+// A window as wide as this has a map that lies, another one a map that stands.
+const WIDE = matchMedia("(min-width: 40rem)");
 const given = state();
 const chosen = Object.fromEntries(["query", "user", "head", "colour", "item"].map((name) => [name, given.get(name) ?? ""]));
 let answer = null; // of the map with its items
 let placed = null; // what is shown among them: {kind, hits, …}
 let rowOf = new Map(); // of each id
+let plane = laid([0], [0], WIDE.matches); // how the map lies in its box
+let pinned = -1; // the item whose card stays, −1 for none
 
-const map = new MapCanvas({ onHover: hover, onPick: pick, onMove: settle });
+const map = new MapCanvas({ onHover: hover, onPick: pick, onMove: moved });
 
 // --- what is asked ---
 
@@ -36,9 +46,9 @@ function asksItems() {
 function asksPlace() {
   keep();
   const { query: words, user, head, item } = chosen;
-  if (item !== "") askPlace({ path: "similar", values: { items: item, k: K } });
+  if (item !== "") askPlace({ path: "similar", values: { items: item, k: K, fields: fields() } });
   else if (words.trim() || user.trim()) {
-    const values = { head, query: words.trim() ? words : "", user, k: K, items: "false" };
+    const values = { head, query: words.trim() ? words : "", user, k: K, items: "false", fields: fields() };
     askPlace({ path: "map", values });
   } else {
     askPlace.forget();
@@ -51,10 +61,19 @@ function keep() {
   remember(query(chosen));
 }
 
-function fail(error) {
-  byId("failed").textContent = say("failed", { detail: text(error.message) });
-  byId("failed").hidden = false;
-  announce(error.message);
+/** What was asked for cannot be had: where it is no such user, in the words of this page. */
+function fail(error, asked) {
+  const { user } = asked?.values ?? {};
+  const note = byId("failed");
+  if (error.status === 404 && user) {
+    const [before, after] = say("noUser").split("{user}");
+    note.replaceChildren(before, owned(user, 80), after);
+  } else note.replaceChildren(say("failed", { detail: text(error.message) }));
+  note.hidden = false;
+  announce(note.textContent);
+  document.body.dataset.ready = "";
+  // What was placed before is not what was asked for.
+  if (asked?.path) place(null);
 }
 
 // --- what is shown ---
@@ -64,6 +83,7 @@ function showItems(found) {
   answer = found;
   rowOf = new Map(found.items.ids.map((id, row) => [String(id), row]));
   options("head", found.heads, found.head, (name) => name);
+  showSenses(found);
   const column = found.colour?.column ?? NO_COLOUR;
   options("colour", [...new Set([NO_COLOUR, ...found.columns, column])], column, (name) =>
     name === NO_COLOUR ? say("noColour") : text(name).slice(0, 60),
@@ -73,9 +93,30 @@ function showItems(found) {
   byId("explained").textContent = say("explained", shares);
   byId("over").setAttribute("aria-label", `${say("canvas", { n: count(found.n) })} ${groups}`);
   notes(found.notes);
-  map.load(new Points(found.items.x, found.items.y), found.colour, isOther, found.labels);
+  layOut(isOther);
   drawLegend(found.colour);
+  byId("waits").hidden = true;
+  document.body.dataset.ready = "";
   if (isOther || placed === null) asksPlace();
+}
+
+/** Lay the map into its box. isOther: whether all of it is to be shown. */
+function layOut(isOther) {
+  const { items, colour, labels } = answer;
+  plane = laid(items.x, items.y, WIDE.matches);
+  byId("beside").style.setProperty("--shape", plane.shape);
+  const places = items.x.map((x, row) => plane.at(x, items.y[row]));
+  const [x, y] = [0, 1].map((axis) => places.map((place) => place[axis]));
+  Object.assign(answer, { places });
+  map.resize();
+  map.load(new Points(x, y), colour, isOther, labels.map((label) => ({ ...label, place: plane.at(label.x, label.y) })));
+}
+
+/** What is near means: the same names as the reasons of a search have. */
+function showSenses({ heads, head }) {
+  const senses = [...new Set(heads.map(family))];
+  options("sense", senses, family(head), named);
+  byId("sense-field").hidden = senses.length < 2;
 }
 
 /** What an answer says beside its hits; what failed before it is told no more. */
@@ -107,13 +148,13 @@ function showPoint(found, asked) {
   const isQuery = asked.query !== "";
   place({
     kind: isQuery ? "queryHere" : "userHere",
-    from: [found.point.x, found.point.y],
+    from: plane.at(found.point.x, found.point.y),
     name: isQuery ? asked.query : asked.user,
     heading: isQuery
-      ? say("nearQuery", { head: found.head, query: text(asked.query) })
-      : say("nearUser", { head: found.head, user: text(asked.user) }),
-    hits: found.point.hits,
-    said: say("linesSaid"),
+      ? say("nearQuery", { query: text(asked.query) })
+      : say("nearUser", { user: text(asked.user) }),
+    hits: found.point.hits.map((hit) => ({ ...hit, place: plane.at(hit.x, hit.y) })),
+    said: say("linesSaid", { head: found.head }),
   });
 }
 
@@ -124,15 +165,15 @@ function showItem(found, asked) {
     place(null);
     return;
   }
-  const { x, y, titles } = answer.items;
+  const { titles } = answer.items;
   place({
     kind: "item",
-    from: [x[row], y[row]],
+    from: answer.places[row],
     name: titles[row],
     heading: say("nearItem", { title: text(titles[row]).slice(0, 80) }),
     hits: found.hits.map((hit) => {
       const at = rowOf.get(String(hit.id));
-      return { ...hit, x: at === undefined ? null : x[at], y: at === undefined ? null : y[at] };
+      return { ...hit, place: at === undefined ? null : answer.places[at] };
     }),
     said: say("itemSaid"),
   });
@@ -143,7 +184,9 @@ function place(what) {
   placed = what;
   const hadFocus = byId("near").contains(document.activeElement) || byId("clear") === document.activeElement;
   byId("clear").hidden = what === null;
-  const drawn = what?.hits.filter((hit) => hit.x !== null) ?? [];
+  byId("points").classList.toggle("behind", what !== null);
+  if (what?.kind !== "item") unpin();
+  const drawn = what?.hits.filter((hit) => hit.place !== null) ?? [];
   map.mark({ from: what?.from ?? null, name: what?.name ?? "", hits: drawn });
   byId("near-said").textContent = what?.said ?? "";
   // What had the focus is gone with the former list.
@@ -152,59 +195,82 @@ function place(what) {
     listMiddle();
     return;
   }
-  drawNear(what.heading, what.hits, "score", rows);
+  drawNear(what.heading, what.hits, rows);
   const who = what.kind === "item" ? text(what.name) : say(what.kind);
   if (what.hits.length) announce(say("placed", { who, n: drawn.length, title: brief(what.hits[0].title) }));
 }
 
 const rows = {
   pick: (row) => choose(String(row.id)),
-  look: (row) => map.mark({ marked: row && row.x !== null ? [row.x, row.y] : null }),
+  look: (row) => map.mark({ marked: row?.place ?? null }),
 };
 
 function listMiddle() {
   if (answer === null) return;
-  const { ids, titles, x, y } = answer.items;
-  const near = map.middle(K).map((i) => ({
-    id: ids[i], title: titles[i], x: x[i], y: y[i], distance: Math.hypot(x[i] - map.view.x, y[i] - map.view.y),
-  }));
-  drawNear(say("middle"), near, "distance", rows);
+  const near = map.middle(K).map(itemOf);
+  drawNear(say("middle"), near, rows);
   return near[0];
+}
+
+/** An item by its row, with the value that gives it its colour among its cells. */
+function itemOf(row) {
+  const { items, colour, places } = answer;
+  const value = colour?.labels[colour.codes[row]];
+  const cells = value === undefined ? {} : { [colour.column]: value };
+  return { ...cells, id: items.ids[row], title: items.titles[row], place: places[row], row };
 }
 
 let settling = 0;
 
-/** The map has been moved: once it rests, what is in the middle is told. */
-function settle() {
+/** The map has been moved: what stood beside an item is gone, and once it rests, what is in the middle is told. */
+function moved() {
+  unpin();
   clearTimeout(settling);
   settling = setTimeout(() => {
     const nearest = placed === null ? listMiddle() : null;
-    const hasFocus = document.activeElement === byId("over");
-    if (nearest && hasFocus) announce(text(nearest.title));
+    if (!nearest || !map.hasKeyboard()) return;
+    announce(text(nearest.title));
+    card(nearest.row);
   }, 200);
 }
 
-/** A name beside the mouse. */
-function hover(i, px, py) {
-  const tip = byId("tip");
-  tip.hidden = i < 0;
-  map.mark({ marked: i < 0 ? null : [answer.items.x[i], answer.items.y[i]] });
-  if (i < 0) return;
+/** The card of an item, and a ring around it. Beside the mouse; else beside the item. */
+function card(row, px, py) {
   const { colour } = answer;
-  const value = colour && (colour.labels[colour.codes[i]] ?? say("other"));
+  const value = colour && (colour.labels[colour.codes[row]] ?? say("other"));
   const below = colour ? el("small", {}, owned(colour.column, 40), ": ", owned(value)) : null;
-  tip.replaceChildren(owned(answer.items.titles[i]), below ?? "");
+  map.mark({ marked: answer.places[row] });
   const { width, height } = map.view;
-  const left = px > width / 2 ? px - tip.offsetWidth - 14 : px + 14;
-  const top = py > height / 2 ? py - tip.offsetHeight - 10 : py + 10;
-  tip.style.transform = `translate(${Math.max(left, 0)}px, ${Math.max(top, 0)}px)`;
+  const [x, y] = px === undefined ? map.view.toScreen(...answer.places[row]) : [px, py];
+  showCard({ id: String(answer.items.ids[row]), title: answer.items.titles[row] }, below, { px: x, py: y, width, height });
+}
+
+/** The mouse is on an item, or on none: then the card of the chosen one is back. */
+function hover(row, px, py) {
+  if (row >= 0) card(row, px, py);
+  else if (pinned >= 0) card(pinned);
+  else {
+    hideCard();
+    map.mark({ marked: null });
+  }
+}
+
+function unpin() {
+  pinned = -1;
+  hideCard();
+  map.mark({ marked: null });
 }
 
 // --- what is chosen ---
 
-function pick(i) {
-  const id = String(answer.items.ids[i]);
-  choose(chosen.item === id ? "" : id);
+/** An item of the map: its card stays, until it is chosen again. */
+function pick(row) {
+  const id = String(answer.items.ids[row]);
+  const isSame = chosen.item === id;
+  choose(isSame ? "" : id);
+  if (isSame) return;
+  pinned = row;
+  card(row);
 }
 
 /** An item takes the place of a query and a user. */
@@ -225,21 +291,52 @@ function fill() {
 }
 
 function start() {
-  byId("user-field").hidden = !facts.users;
-  for (const [id, other] of [["query", "user"], ["user", "query"]]) {
-    onTyped(byId(id), () => {
-      Object.assign(chosen, { [id]: byId(id).value, [other]: "", item: "" });
-      byId(other).value = "";
-      asksPlace();
-    });
-  }
+  // Without a log there are neither users nor tastes. Nothing moves once the map says so.
+  for (const id of ["user-field", "sense-field"]) byId(id).hidden = !facts.users;
+  onTyped(byId("query"), () => {
+    Object.assign(chosen, { query: byId("query").value, user: "", item: "" });
+    byId("user").value = "";
+    if (chosen.query.trim() && chosen.head === TASTE) {
+      chosen.head = "";
+      asksItems();
+    }
+    asksPlace();
+  });
+  // Ids have no beginnings that could be asked for.
+  const takeUser = () => {
+    if (byId("user").value === chosen.user) return;
+    Object.assign(chosen, { user: byId("user").value, query: "", item: "" });
+    byId("query").value = "";
+    asksPlace();
+  };
+  byId("user").addEventListener("change", takeUser);
+  byId("user").addEventListener("search", takeUser);
   for (const id of ["head", "colour"]) {
     byId(id).addEventListener("change", () => {
       chosen[id] = byId(id).value;
       asksItems();
     });
   }
-  byId("asked").addEventListener("submit", (event) => event.preventDefault());
+  byId("sense").addEventListener("change", ({ target }) => {
+    // The first is the one that the server takes where none is named.
+    chosen.head = target.value === TASTE ? TASTE : "";
+    if (chosen.head === TASTE && chosen.query) {
+      Object.assign(chosen, { query: "" });
+      fill();
+      place(null);
+    }
+    asksItems();
+  });
+  byId("asked").addEventListener("submit", (event) => {
+    event.preventDefault();
+    takeUser();
+  });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => answer && drawLegend(answer.colour));
+  WIDE.addEventListener("change", () => {
+    if (answer === null) return;
+    layOut(true);
+    asksPlace();
+  });
   byId("clear").addEventListener("click", clear);
   const sizes = { in: () => map.zoom(1.5), out: () => map.zoom(1 / 1.5), all: () => map.showAll() };
   for (const button of byId("zoom").children) button.addEventListener("click", sizes[button.value]);
@@ -258,7 +355,18 @@ function start() {
   });
   begin();
   fill();
+}
+
+async function open() {
+  start();
+  try {
+    useColumns(await ask("facets"));
+  } catch (error) {
+    if (!(error instanceof Refused)) throw error;
+    fail(error);
+    return;
+  }
   asksItems();
 }
 
-start();
+open();

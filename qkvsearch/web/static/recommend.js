@@ -1,11 +1,14 @@
 // The page that recommends: pick, rate, and watch the list change; what is asked, and what is shown.
 import { ask, latest, Refused } from "./api.js";
 import { brief, byId, el, owned } from "./dom.js";
+import { fields, useColumns } from "./item_card.js";
 import { picker } from "./picker.js";
 import { compared, counted, showChanges } from "./recommend/changes.js";
 import { choice, chosen, isSomebody, question, read, STEP, written } from "./recommend/choice.js";
-import { actions, rating, standing } from "./recommend/entry.js";
-import { listed, showHits } from "./recommend/hits.js";
+import { rating, standing } from "./recommend/entry.js";
+import { showExamples, showPopular } from "./recommend/first.js";
+import { around } from "./recommend/groups.js";
+import { listed, showHits, toggleWhy } from "./recommend/hits.js";
 import { learnTitles, loadHistory, missing, showChosen, showHistory, titleOf, titles } from "./recommend/people.js";
 import { isRated, highest, lowest, useScale } from "./recommend/ratings.js";
 import { askToRecord, showRecording } from "./recommend/recording.js";
@@ -13,7 +16,12 @@ import { showSliders, startSliders } from "./recommend/sliders.js";
 import { announce, begin, onKey, remember, state } from "./shell.js";
 import { count, facts, say } from "./words.js";
 
-const REASONS = 3;
+// So many items of the history stand by themselves in the reasons of a hit.
+const REASONS = 5;
+// What there is to choose from at first.
+const POPULAR = 12;
+// How the server's note on a list that rests on little begins.
+const WEAK = "Weak:";
 // What is to be told with the next answer.
 let told = "";
 
@@ -31,7 +39,7 @@ function known() {
 /** The list; and where something is left out, longer lists with it and without it, to compare. */
 function questions() {
   const now = known();
-  const found = [{ ...now, explain: true, because: REASONS }];
+  const found = [{ ...now, explain: true, because: REASONS, fields: fields() }];
   if (now.without.length) found.push({ ...now, without: [], k: facts.most }, { ...now, k: facts.most });
   return found;
 }
@@ -40,7 +48,7 @@ const answered = latest((asked) => ask("recommend", {}, { method: "POST", body: 
 
 /** Until the newest answer is shown, the list is busy; what went wrong before is told no more. */
 function list(asked) {
-  byId("failed").hidden = true;
+  forgive();
   byId("hits").setAttribute("aria-busy", "true");
   answered(asked);
 }
@@ -55,7 +63,7 @@ function update(step = true) {
   if (somebody) list(questions());
   else {
     answered.forget();
-    byId("failed").hidden = true;
+    forgive();
     byId("hits").setAttribute("aria-busy", "false");
     announce(told || say("nobody"));
     told = "";
@@ -82,17 +90,32 @@ function show({ answers }, asked, isNewest) {
   const marks = found ? found.marks : added(hits, before);
   showHits(hits, marks, act, reasonsOf);
   showChanges(choice.without, titleOf, found, act.leaveOut);
-  byId("notes").replaceChildren(...notes.map((note) => el("li", { class: "note", lang: "en" }, owned(note, 1000))));
-  byId("count").textContent = hits.length ? say("hitCount", { n: count(hits.length) }) : say("noHits");
+  showNotes(notes, hits.some((hit) => hit.weak));
+  byId("count").textContent = hits.length ? "" : say("noHits");
   byId("start").hidden = hits.length > 0 || Boolean(choice.user);
   byId("more").hidden = hits.length < choice.k || choice.k >= facts.most;
   if (isNewest) {
     byId("hits").setAttribute("aria-busy", "false");
-    const change = found ? counted(found.counts) : before.size ? say("newCount", { n: count(marks.size) }) : byId("count").textContent;
+    const total = hits.length ? say("hitCount", { n: count(hits.length) }) : say("noHits");
+    const change = found ? counted(found.counts) : before.size ? say("newCount", { n: count(marks.size) }) : total;
     announce([told, change].filter(Boolean).join(" "));
     told = "";
   }
   ready();
+}
+
+/** What the server says of the list. That it rests on little is said in a sentence of this page; the server's own, with
+ *  its figures, is behind it. */
+function showNotes(notes, isWeak) {
+  const said = (note) => el("p", { lang: "en" }, owned(note, 1000));
+  const isOfWeakness = (note) => isWeak && note.startsWith(WEAK);
+  const place = byId("notes");
+  place.replaceChildren(...notes.filter((note) => !isOfWeakness(note)).map(said));
+  if (isWeak) {
+    const figures = notes.filter(isOfWeakness).map(said);
+    place.append(el("p", {}, say("weak")), ...(figures.length ? [el("details", {}, el("summary", {}, say("whyWeak")), figures)] : []));
+  }
+  place.hidden = !place.children.length;
 }
 
 /** What was not there before; nothing where nothing was. */
@@ -102,9 +125,15 @@ function added(hits, before) {
   return new Map(fresh.map((hit) => [String(hit.id), { kind: "came", text: say("new"), more: "" }]));
 }
 
-function fail(error) {
-  const place = byId("failed");
-  place.textContent = say("failed", { detail: error.message });
+/** What failed before is told no more. */
+function forgive() {
+  for (const id of ["failed", "user-failed"]) byId(id).hidden = true;
+}
+
+/** Say what failed, where the person looks: that there is no such user beside the field for one. */
+function fail(error, user = "") {
+  const place = byId(user ? "user-failed" : "failed");
+  place.replaceChildren(...(user ? around(say("noUser"), "{user}", [owned(user, 80)]) : [say("failed", { detail: error.message })]));
   place.hidden = false;
   announce(place.textContent);
   byId("hits").setAttribute("aria-busy", "false");
@@ -209,7 +238,8 @@ function startKeys() {
   onKey("/", "/", say("helpSearch"), () => byId("box").focus());
   onKey("ArrowDown", "↓ ↑", say("helpMove"), move(1));
   onKey("ArrowUp", "", "", move(-1));
-  onKey("Enter", "Enter", say("helpOpen"), () => false);
+  onKey("Enter", "Enter", say("helpOpenItem"), () => false);
+  onKey("w", "w", say("helpWhy"), onItem(toggleWhy));
   for (const key of ["+", "l"]) onKey(key, key === "l" ? "+ l" : "", say("helpLike"), onItem(act.like));
   for (const key of ["-", "d"]) onKey(key, key === "d" ? "- d" : "", say("helpDislike"), onItem(act.dislike));
   onKey("x", "x", say("helpRemove"), onItem((id, title) => (chosen.has(id) ? act.remove : act.leaveOut)(id, title)));
@@ -222,17 +252,8 @@ let met = [];
 
 /** What there is to pick from, before anything is. */
 function showStart() {
-  byId("most-met").replaceChildren(
-    ...met.map(({ id, title }) =>
-      el(
-        "li",
-        { class: "entry", "data-item": id },
-        el("button", { type: "button", class: "plain title", onclick: () => act.like(String(id), title) }, owned(title, 120)),
-        el("span", { class: "quiet" }, standing(String(id))),
-        actions(String(id), title, act),
-      ),
-    ),
-  );
+  showPopular(met, act);
+  showExamples(met, !isSomebody());
 }
 
 async function items(typed) {
@@ -247,21 +268,32 @@ async function take(user) {
   choice.user = user;
   try {
     await loadHistory();
+    byId("user").value = "";
     update();
     byId(user ? "list-heading" : "user").focus();
   } catch (error) {
     if (!(error instanceof Refused)) throw error;
     choice.user = "";
     update();
-    fail(error);
+    refuse(error, user);
   }
+}
+
+/** A user who is not there, or a server that does not answer. */
+function refuse(error, user) {
+  if (error.status !== 404) {
+    fail(error);
+    return;
+  }
+  // What was typed stays, to be mended.
+  byId("user").value = user;
+  fail(error, user);
 }
 
 function startControls() {
   picker(byId("box"), byId("box-list"), { suggest: items, pick: ({ id, title }) => act.like(id, title) });
   byId("user").addEventListener("change", ({ target }) => {
     const user = target.value.trim();
-    target.value = "";
     if (user) take(user);
   });
   byId("user-away").addEventListener("click", () => take(""));
@@ -317,8 +349,8 @@ async function readHistory(more) {
 let refused = null;
 function noUser(error) {
   if (!(error instanceof Refused)) throw error;
+  refused = { error, user: choice.user };
   choice.user = "";
-  refused = error;
 }
 
 async function open() {
@@ -328,9 +360,10 @@ async function open() {
   begin();
   showSliders();
   try {
+    useColumns(await ask("facets"));
     const [info, most] = await Promise.all([
       ask("info"),
-      ask("items", { sort: "users", k: Math.min(24, facts.most) }),
+      ask("items", { sort: "users", k: Math.min(POPULAR, facts.most), fields: fields() }),
       loadHistory().catch(noUser),
       learnTitles(),
     ]);
@@ -340,11 +373,12 @@ async function open() {
     for (const { id, title } of met) titles.set(String(id), title);
     const people = info.users + info.recorded;
     byId("user-part").hidden = people === 0;
-    byId("start-heading").textContent = say(people ? "mostMet" : "firstOnes");
+    byId("start-heading").textContent = say(people ? "popular" : "firstOnes");
+    byId("options").open = ["heads", "diversity", "damping", "recent"].some((name) => choice[name]);
     byId("by-texts").hidden = info.interactions > 0;
     byId("scale").textContent = isRated() ? say("scaleIs", { least: rating(lowest()), most: rating(highest()) }) : say("unrated");
     update(false);
-    if (refused) fail(refused);
+    if (refused) refuse(refused.error, refused.user);
   } catch (error) {
     if (!(error instanceof Refused)) throw error;
     byId("start").hidden = true; // nothing is being loaded any more

@@ -9,7 +9,7 @@ PAGES = {
     "/?q=bread": "#hits li[data-id]",
     "/?q=bread&filter=category:Cooking&open=v018": ".explanation .heat",
     "/recommend?user=w001": "#hits li",
-    "/map": "#main table tbody tr",
+    "/map": "#near > li",
     "/attend?text=the+bank+of+the+river": "#sentence-words [aria-current]",
     "/learn": "#main a",
     "/learn/softmax": "#main h2",
@@ -137,12 +137,12 @@ def test_a_place_in_the_page_is_gone_to_without_loading_it_again(site, visit):
 # What says what was asked and found, and what nobody can press on paper.
 PRINTED = {
     "/?q=bread&filter=category:Cooking": (("#q", ".chip", "#hits .title"), ("#more", ".help")),
-    "/map?query=bread": (("#query", "#near tbody button"), ("#zoom button", "#clear")),
+    "/map?query=bread": (("#query", "#near .title"), ("#zoom button", "#clear")),
     "/attend?text=the+bank+of+the+river": (
         ("#text", "#sentence-words button"),
         ("#examples", ".help"),
     ),
-    "/recommend?user=w001": (("#hits .title", "#hits .reason button"), (".sign", "#more")),
+    "/recommend?user=w001": (("#hits .title", "#hits .reason-line"), (".act", "#more")),
 }
 
 

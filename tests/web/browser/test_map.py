@@ -21,7 +21,7 @@ def page(visit, films):
 
 def drawn(page):
     """Once all is placed on a canvas that has its size."""
-    page.wait_for_selector("#near tbody tr")
+    page.wait_for_selector("#near > li")
     page.wait_for_function("""() => {
       const [map, over] = ["map", "over"].map(id => document.getElementById(id));
       return over.width === Math.round(map.clientWidth * devicePixelRatio)
@@ -47,12 +47,27 @@ READBACK = ("willReadFrequently",)
 
 
 # Whether other titles are listed.
-OTHERS = """before => [...document.querySelectorAll("#near tbody bdi")].map(one => one.textContent)
+OTHERS = """before => [...document.querySelectorAll("#near .title")].map(one => one.textContent)
   .join() !== before.join()"""
+
+# Where the item of a row lies in the window while all of the map is shown.
+PLACE = """async (row) => {
+  const { laid } = await import("/static/map/plane.js");
+  const { items } = await fetch("/api/v1/map" + location.search).then(a => a.json());
+  const { at } = laid(items.x, items.y, innerWidth >= 640);
+  const places = items.x.map((x, i) => at(x, items.y[i]));
+  const ends = [0, 1].map(axis => places.map(place => place[axis]))
+    .map(values => [Math.min(...values), Math.max(...values)]);
+  const box = document.getElementById("over").getBoundingClientRect();
+  const sizes = [box.width, box.height];
+  const scale = 0.94 * Math.min(...ends.map(([low, high], axis) => sizes[axis] / (high - low)));
+  const [x, y] = ends.map(([low, high], axis) => (places[row][axis] - (low + high) / 2) * scale);
+  return [box.left + box.width / 2 + x, box.top + box.height / 2 - y];
+}"""
 
 
 def titles(page):
-    return page.locator("#near tbody bdi").all_text_contents()
+    return page.locator("#near .title").all_text_contents()
 
 
 def test_all_items_are_drawn_and_what_the_map_keeps_is_said(visit, films, rested):
@@ -62,11 +77,12 @@ def test_all_items_are_drawn_and_what_the_map_keeps_is_said(visit, films, rested
         kept = 100 * answer["neighbours_kept"]
         said = page.text_content("#explained")
         assert f"{answer['n']} items" in said
-        assert float(re.search(r"([\d.]+)% of the ten", said)[1]) == pytest.approx(kept, abs=0.051)
+        assert float(re.search(r"([\d.]+)% are among", said)[1]) == pytest.approx(kept, abs=0.051)
         rested(page)
         assert page.evaluate(INK, "points") > answer["n"] * 10
         legend = page.locator("#legend bdi").all_text_contents()
-        assert legend == [*answer["colour"]["labels"], "other, or none"]
+        others = ["other, or none"] * (-1 in answer["colour"]["codes"])
+        assert legend == [*answer["colour"]["labels"], *others]
         page.select_option("#colour", "-")
         page.wait_for_selector("#legend-box", state="hidden")
         assert "colour=-" in page.url
@@ -93,10 +109,6 @@ def test_a_query_has_lines_to_its_best(visit, films, rested):
         page.wait_for_selector("#clear:not([hidden])")
         hits = answered(page)["point"]["hits"]
         assert titles(page) == [hit["title"] for hit in hits]
-        scores = page.locator("#near td.number").all_text_contents()
-        assert [float(score.replace("−", "-")) for score in scores] == pytest.approx(
-            [hit["score"] for hit in hits], abs=0.00051
-        )
         assert "the query: 10 lines" in page.text_content("#said")
         rested(page)
         assert abs(page.evaluate(INK, "over") - words) > 500
@@ -107,23 +119,24 @@ def test_a_query_has_lines_to_its_best(visit, films, rested):
 
 
 def test_a_user_by_their_embedding(page):
-    page.select_option("#head", "collaborative")
+    page.select_option("#sense", label="Taste")
     page.fill("#user", "u001")
-    page.wait_for_selector("text=Best by the head collaborative for the user u001")
+    page.press("#user", "Enter")
+    page.wait_for_selector("text=Nearest to the user u001")
+    assert "head=collaborative" in page.url
     assert titles(page) == [hit["title"] for hit in answered(page)["point"]["hits"]]
 
 
 def test_the_mouse_shows_titles_and_chooses(page):
     answer = answered(page)
-    box = page.locator("#over").bounding_box()
-    x, y = answer["items"]["x"], answer["items"]["y"]
-    wide, tall = max(x) - min(x), max(y) - min(y)
-    scale = 0.94 * min(box["width"] / wide, box["height"] / tall)
-    i = max(range(len(x)), key=lambda i: y[i])  # the highest, and nothing near it
-    px = box["x"] + box["width"] / 2 + (x[i] - (min(x) + max(x)) / 2) * scale
-    py = box["y"] + box["height"] / 2 - (y[i] - (min(y) + max(y)) / 2) * scale
+    y = answer["items"]["y"]
+    i = max(range(len(y)), key=lambda i: y[i])  # the outermost, and nothing near it
+    px, py = page.evaluate(PLACE, i)
     page.mouse.move(px, py)
-    assert page.text_content("#tip").startswith(answer["items"]["titles"][i])
+    said = page.text_content("#tip")
+    assert said.startswith(answer["items"]["titles"][i])
+    colour = answer["colour"]
+    assert said.endswith(f"{colour['column']}: {colour['labels'][colour['codes'][i]]}")
     page.mouse.click(px, py)
     page.wait_for_selector("#clear:not([hidden])")
     assert answer["items"]["titles"][i] in page.text_content("#near-title")
@@ -133,6 +146,10 @@ def test_the_mouse_shows_titles_and_chooses(page):
         answer["items"]["ids"][i],
     )
     assert titles(page) == [hit["title"] for hit in neighbours["hits"]]
+    # Its card stays while the mouse is elsewhere.
+    page.mouse.move(1, 1)
+    assert page.text_content("#tip").startswith(answer["items"]["titles"][i])
+    assert page.is_visible("#tip")
 
 
 def test_keys_alone_move_it_and_choose(page, rested):
@@ -144,6 +161,7 @@ def test_keys_alone_move_it_and_choose(page, rested):
     moved = titles(page)
     assert moved != before
     assert page.text_content("#said") == moved[0]
+    assert page.text_content("#tip").startswith(moved[0])
     page.keyboard.press("Enter")
     page.wait_for_selector("#clear:not([hidden])")
     assert moved[0] in page.text_content("#near-title")
@@ -183,7 +201,7 @@ def test_an_item_is_not_overtaken_by_the_query_before_it(page, until, rested):
     page.fill("#query", "space adventure")
     until(page, lambda: held)
     name = titles(page)[0]
-    page.locator("#near tbody button").first.click()
+    page.locator("#near .pick").first.click()
     rested(page)
     with page.expect_response("**/api/v1/map?**"):
         held[0].continue_()
@@ -215,20 +233,78 @@ def test_a_link_says_everything(visit, films, page):
 def test_what_is_refused_is_said(visit, films):
     with visit(films, "/map?user=nobody", ("404 (Not Found)",)) as page:
         page.wait_for_selector("#failed:not([hidden])")
-        assert "no user" in page.text_content("#failed")
+        assert page.text_content("#failed") == "There is no user nobody here. Check the id."
         below = page.locator("#failed").bounding_box()
         assert below["y"] + below["height"] < page.viewport_size["height"]
         page.fill("#user", "")
+        page.press("#user", "Enter")
         page.wait_for_selector("#failed", state="hidden")
 
 
-def test_the_words_of_groups_lie_on_no_button_and_a_heading_breaks_in_no_word(visit, films):
-    with visit(films, "/map?query=war", viewport={"width": 390, "height": 800}) as page:
-        page.wait_for_selector("#near tbody tr")
-        heads = page.locator("#near thead th")
-        lines = heads.evaluate_all("""heads => heads.map(head => {
-          const range = document.createRange();
-          range.selectNodeContents(head);
-          return range.getClientRects().length;
-        })""")
-        assert lines == [1, 1]
+# All cells of an item.
+ITEM = "id => fetch(`/api/v1/items/${id}`).then(a => a.json())"
+
+# What is written on the canvas: the boxes of the texts of the newest drawing.
+RECORD = """
+  window.written = [];
+  const { clearRect, fillText } = CanvasRenderingContext2D.prototype;
+  Object.assign(CanvasRenderingContext2D.prototype, {
+    clearRect(...box) {
+      window.written = [];
+      clearRect.apply(this, box);
+    },
+    fillText(text, x, y) {
+      const size = parseFloat(this.font.match(/([\\d.]+)px/)[1]);
+      const { width } = this.measureText(text);
+      window.written.push({ text, size, box: [x, y - size / 2, x + width, y + size / 2] });
+      fillText.call(this, text, x, y);
+    },
+  });
+"""
+
+
+@pytest.mark.parametrize("path", ["/map", "/map?query=war"])
+@pytest.mark.parametrize("width", [390, 1280])
+def test_no_words_of_the_map_lie_on_others_or_on_a_button(visit, films, rested, width, path):
+    with visit(films, None, viewport={"width": width, "height": 800}) as page:
+        page.add_init_script(RECORD)
+        page.goto(films.url + path)
+        drawn(page)
+        rested(page)
+        written = page.evaluate("window.written")
+        over, zoom = (page.locator(name).bounding_box() for name in ("#over", "#zoom"))
+    assert len(written) > 3
+    left, top = zoom["x"] - over["x"], zoom["y"] - over["y"]
+    buttons = [left, top, left + zoom["width"], top + zoom["height"]]
+    boxes = [one["box"] for one in written] + [buttons]
+    for place, a in enumerate(boxes):
+        assert a[0] >= 0
+        assert a[2] <= over["width"]
+        for b in boxes[place + 1 :]:
+            assert a[2] <= b[0] or b[2] <= a[0] or a[3] <= b[1] or b[3] <= a[1]
+
+
+def test_words_are_placed_by_meaning_and_names_of_heads_are_opened(visit, films):
+    with visit(films, "/map?head=collaborative") as page:
+        drawn(page)
+        assert page.locator("#sense option:checked").inner_text() == "Taste"
+        assert "collaborative" not in page.inner_text("main")
+        page.fill("#query", "space adventure")
+        page.wait_for_selector("text=Nearest to “space adventure”")
+        assert page.locator("#sense option:checked").inner_text() == "Meaning"
+        page.click("#about summary")
+        page.select_option("#head", "contrastive")
+        page.wait_for_function("() => location.search.includes('head=contrastive')")
+
+
+def test_what_is_listed_for_a_query_has_the_cells_of_a_result(visit, films):
+    with visit(films, "/map?query=space") as page:
+        page.wait_for_selector("#clear:not([hidden])")
+        hits = answered(page)["point"]["hits"]
+        cells = page.locator("#near > li .cells").all_text_contents()
+        assert len(cells) == len(hits)
+        for hit, said in zip(hits, cells, strict=True):
+            year = page.evaluate(
+                "id => fetch(`/api/v1/items/${id}`).then(a => a.json())", hit["id"]
+            )
+            assert str(year["year"]) in said

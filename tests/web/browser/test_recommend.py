@@ -37,8 +37,26 @@ def asked(page):
 
 
 def ids(page, of="#hits"):
-    entries = page.locator(f"{of} > li").all()
+    entries = page.locator(f"{of} li[data-item]").all()
     return [entry.get_attribute("data-item") for entry in entries]
+
+
+def grouped(hits):
+    """The ids of an answer's hits in the order of the page: by what they rest on, the group of the
+    best hit first.
+    """
+    groups = {}
+    for hit in hits:
+        groups.setdefault(hit.get("rests_on"), []).append(str(hit["id"]))
+    return [id_ for group in groups.values() for id_ in group]
+
+
+def why(page, place=0):
+    """Open the reasons of a card, which is returned."""
+    card = page.locator("#hits li[data-item]").nth(place)
+    card.locator(".opens").click()
+    card.locator(".total").first.wait_for()
+    return card
 
 
 def rescored(page):
@@ -60,7 +78,7 @@ def test_the_keyboard_alone_picks_rates_and_takes_back(at):
         box = page.locator("#box")
         assert box.get_attribute("aria-activedescendant") == "box-list-0"
         page.keyboard.press("Enter")
-        page.locator("#hits > li").nth(11).wait_for()
+        page.locator("#hits li[data-item]").nth(11).wait_for()
         assert asked(page) == {"likes": ["m001"]}
         assert box.get_attribute("aria-expanded") == "false"
         page.keyboard.press("Escape")  # nothing is open: it empties the box
@@ -84,54 +102,112 @@ def test_the_keyboard_alone_picks_rates_and_takes_back(at):
         assert any(one.endswith("=1") for one in asked(page)["rate"])
 
 
-def test_reasons_add_up_in_the_page(at):
-    with at("/recommend?user=u001&damping=0.3&diversity=0.3") as page:
-        hit = page.locator("#hits > li").nth(1)
-        hit.locator(".title").click()
-        sums = hit.locator(".sum")
-        sums.wait_for()
-        assert "add up to" in sums.inner_text()
-        values = hit.locator(".every .value").all_text_contents()
-        total = sum(float(value.replace("−", "-")) for value in values)
-        shown = float(sums.get_attribute("data-score"))
-        assert abs(total - shown) <= 0.0005 * len(values)
-        assert abs(float(hit.locator(".score > .value").inner_text()) - shown) <= 0.0005
-        names = hit.locator(".every .what").all_text_contents()
-        assert "damping" in names
-        assert "diversity" in names
-        hit.locator(".title").click()
-        assert hit.locator(".title").get_attribute("aria-expanded") == "false"
-
-
 def thousandths(text):
     return round(1000 * float(text.replace("−", "-").replace("+", "").lstrip("= ")))
 
 
+def of_list(reasons):
+    """The numbers of a list of reasons as they are shown, and the score at its end."""
+    *values, total = reasons.locator(".value").all_text_contents()
+    assert total.startswith("= ")
+    return list(map(thousandths, values)), thousandths(total)
+
+
 @pytest.mark.parametrize("size", [(390, 900), (1280, 900)])
-def test_below_each_title_the_reasons_and_the_others_are_the_score(at, films, size):
+def test_reasons_and_the_others_are_the_score(at, films, size):
     viewport = {"width": size[0], "height": size[1]}
     asked = "recommend?user=u021&damping=0.2&diversity=0.2"
     with at(f"/{asked}", viewport=viewport) as page:
-        hits = get(films, f"/api/v1/{asked}&k=12&explain=true&because=3")["hits"]
-        for place, hit in enumerate(hits):
-            why = page.locator("#hits > li").nth(place).locator(".why")
-            values = why.locator(".reason .value").all_text_contents()
-            assert len(values) == len(hit["because"]) == 6  # three, others, damping, diversity
-            score = thousandths(why.locator(".rest").inner_text().split("=")[1])
-            assert sum(map(thousandths, values)) == score == round(1000 * hit["score"])
-            names = why.locator(".what").all_text_contents()
-            assert sum("others together" in name for name in names) == 1
+        hits = get(films, f"/api/v1/{asked}&k=12&explain=true&because=5")["hits"]
+        by_id = {str(hit["id"]): hit for hit in hits}
+        assert ids(page) == grouped(hits)
+        for place, id_ in enumerate(ids(page)):
+            first = why(page, place).locator(".reasons").first
+            values, score = of_list(first)
+            assert len(values) == len(by_id[id_]["because"]) == 8  # others, damping, diversity
+            assert sum(values) == score == round(1000 * by_id[id_]["score"])
+            names = first.locator(".what").all_text_contents()
+            assert sum("others" in name for name in names) == 1
         wide = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
         assert wide <= 0
 
 
+def test_every_part_is_opened_and_adds_up_as_well(at):
+    with at("/recommend?user=u001&damping=0.3&diversity=0.3") as page:
+        card = why(page, 1)
+        card.locator("summary").click()
+        every = card.locator(".every")
+        values, score = of_list(every)
+        assert len(values) > 10
+        assert sum(values) == score
+        total = every.locator(".total")
+        exact = [float(total.get_attribute(name)) for name in ("data-sum", "data-score")]
+        assert exact[0] == pytest.approx(exact[1], abs=1e-4)
+        names = every.locator(".what").all_text_contents()
+        assert {"fewer popular items", "diversity", "score"} <= set(names)
+        card.locator(".opens").click()
+        assert card.locator(".opens").get_attribute("aria-expanded") == "false"
+        assert not every.is_visible()
+
+
+def test_hits_stand_below_the_choice_that_they_rest_on(at, films):
+    path = "/recommend?likes=m001&likes=m010&likes=m042"
+    with at(path) as page:
+        hits = get(films, f"/api/v1{path}&k=12&explain=true")["hits"]
+        assert len({hit.get("rests_on") for hit in hits}) > 1
+        titles = {part["id"]: part["title"] for hit in hits for part in hit["because"]}
+        headings = page.locator("#hits .rests-on").all_text_contents()
+        wanted = list(dict.fromkeys(hit.get("rests_on") for hit in hits))
+        several = "Because of several of your choices"
+        assert headings == [
+            several if id_ is None else f"Because you chose {titles[id_]}" for id_ in wanted
+        ]
+        assert ids(page) == grouped(hits)
+        for hit in hits:
+            helpful = {p["id"]: p["contribution"] for p in hit["because"] if p["contribution"] > 0}
+            largest = max(helpful, key=helpful.get)
+            is_main = helpful[largest] > sum(helpful.values()) / 2
+            assert hit.get("rests_on") == (largest if is_main else None)
+
+
+def test_a_first_visit_has_popular_items_and_three_choices_to_try(at):
+    with at() as page:
+        assert page.locator("#start-heading").inner_text() == "Popular"
+        assert page.locator("#most-met > li").count() == 12
+        assert "I like this" in page.locator("#most-met .act").first.inner_text()
+        examples = page.locator("#examples a")
+        assert examples.count() == 3
+        examples.first.click()
+        page.locator("#hits li[data-item]").first.wait_for()
+        assert len(asked(page)["likes"]) == 1
+        assert not page.locator("#examples").is_visible()
+
+
+def test_a_user_who_is_not_there_is_named_beside_the_field(at):
+    for width in (390, 1280):
+        viewport = {"width": width, "height": 800}
+        with at(viewport=viewport, expected=["404"]) as page:
+            page.locator("#user").fill("nobody-knows")
+            page.locator("#user").press("Enter")
+            failed = page.locator("#user-failed")
+            failed.wait_for()
+            assert failed.inner_text() == "There is no user nobody-knows here. Check the id."
+            box = failed.bounding_box()
+            assert 0 <= box["y"] <= 800 - box["height"]
+            assert page.locator("#user").input_value() == "nobody-knows"
+            page.locator("#user").fill("u001")
+            page.locator("#user").press("Enter")
+            page.locator("#hits li[data-item]").first.wait_for()
+            assert not failed.is_visible()
+
+
 def test_what_would_have_to_be_gone_is_said_and_left_out(at, films):
     with at("/recommend?user=u021") as page:
-        page.locator("#hits .title").nth(11).click()
+        (*_, last) = get(films, "/api/v1/recommend?user=u021&k=12&explain=smallest")["hits"]
+        why(page, ids(page).index(str(last["id"])))
         gone = page.locator("#hits .gone")
         gone.wait_for()
         items = json.loads(gone.get_attribute("data-smallest"))
-        (*_, last) = get(films, "/api/v1/recommend?user=u021&k=12&explain=smallest")["hits"]
         assert items == last["smallest"]["items"]
         assert items
         gone.locator("button").click()
@@ -144,9 +220,9 @@ def test_what_would_have_to_be_gone_is_said_and_left_out(at, films):
 def test_reasons_are_in_the_language_of_the_page(at):
     with at("/recommend?user=u021", locale="zh-CN") as page:
         for place in (0, 1):
-            page.locator("#hits .title").nth(place).click()
-            page.locator("#hits .all .sum").nth(place).wait_for()
-        told = page.locator("#hits .words li, #hits .reason .what, #hits .gone").all_text_contents()
+            why(page, place).locator(".all > p").wait_for()
+        said = "#hits :is(.reason .what, .reason-line, .rests-on, .gone)"
+        told = page.locator(said).all_text_contents()
         assert any("的人也喜欢" in text for text in told)
         english = [text for text in told if re.search(r"people|liked|such as|others|because", text)]
         assert english == []
@@ -155,14 +231,14 @@ def test_reasons_are_in_the_language_of_the_page(at):
 def test_a_reason_is_clicked_away_and_brought_back(at, films):
     with at("/recommend?user=u001") as page:
         before = ids(page)
-        reason = page.locator("#hits .reason").first
+        reason = why(page).locator(".reason").first
         gone = reason.get_attribute("data-reason")
         reason.locator("button").click()
         page.locator("#change-counts", has_text="went").wait_for()
         rescored(page)
         assert asked(page)["without"] == [gone]
-        wanted = get(films, f"/api/v1/recommend?user=u001&without={gone}&k=12")["hits"]
-        assert ids(page) == [str(hit["id"]) for hit in wanted]
+        path = f"/api/v1/recommend?user=u001&without={gone}&k=12&explain=true"
+        assert ids(page) == grouped(get(films, path)["hits"])
         counts = [int(word) for word in page.locator("#change-counts").inner_text().split()[::2]]
         came = set(ids(page)) - set(before)
         assert counts[2] == len(came)
@@ -186,15 +262,16 @@ def test_a_link_says_everything(at, films):
         assert page.locator("#left-out").inner_text().startswith("Toy Story")
         assert page.locator("#damping-value").inner_text() == "0.50"
         assert "7" in page.locator("#recent-value").inner_text()
-        wanted = get(films, f"/api/v1{path}&k=12")["hits"]
+        wanted = get(films, f"/api/v1{path}&k=12&explain=true")["hits"]
         rescored(page)
-        assert ids(page) == [str(hit["id"]) for hit in wanted]
+        assert ids(page) == grouped(wanted)
         assert asked(page) == parse_qs(urlsplit(path).query)
 
 
 def test_sliders_change_the_list_at_once_and_are_reset(at):
     with at(LIKED) as page:
         before = ids(page)
+        page.locator("#options summary").click()
         page.locator("#damping").focus()
         for _ in range(12):
             page.keyboard.press("ArrowRight")
@@ -230,8 +307,8 @@ def test_a_user_is_found_and_shows_a_history(at, films):
 
 def test_recording_is_for_good_and_only_when_asked(at, films):
     with at("/recommend?user=visitor-of-no-log", expected=["404"]) as page:
-        assert "no user" in page.locator("#failed").inner_text()
-        assert page.locator("#most-met > li").count() == 24
+        assert "visitor-of-no-log" in page.locator("#user-failed").inner_text()
+        assert page.locator("#most-met > li").count() == 12
     films_recorded = get(films, "/api/v1/info")["recorded"]
     with at(f"{LIKED}&user=u003") as page:
         assert get(films, "/api/v1/info")["recorded"] == films_recorded
@@ -275,7 +352,7 @@ def test_an_answer_that_was_lost_is_not_recorded_twice(at, films):
 def test_where_nothing_is_rated_and_nothing_may_be_recorded(at, site):
     with at("/recommend?user=w001", server=site) as page:
         page.locator("#hits .title").first.focus()
-        assert "no ratings here" in page.locator("#scale").inner_text()
+        assert "no ratings here" in page.locator("#scale").text_content()
         first = ids(page)[0]
         page.keyboard.press("-")
         rescored(page)
@@ -295,8 +372,8 @@ def test_without_interactions_texts_recommend_and_the_page_says_so(at, serving, 
     build(tmp_path / "w", items=items, encoder="corpus").close()
     with serving(tmp_path / "w", "--read-only") as server, at(server=server) as page:
         assert not page.locator("#user-part").is_visible()
-        page.locator("#most-met .title").first.click()
-        page.locator("#hits > li").first.wait_for()
+        page.locator("#most-met .act").first.click()
+        page.locator("#hits li[data-item]").first.wait_for()
         assert page.locator("#by-texts").is_visible()
         assert "By text alone" in page.locator("#notes").inner_text()
         assert page.locator("main img").count() == 0
@@ -308,7 +385,7 @@ def test_an_answer_that_nobody_asks_for_any_more_is_not_shown(at, until, rested)
     with at() as page:
         held = []
         page.route("**/api/v1/recommend", lambda route: held.append(route))
-        page.locator("#most-met .title").first.click()
+        page.locator("#most-met .act").first.click()
         page.locator("#chosen .sign", has_text="×").click()
         assert asked(page) == {}
         until(page, lambda: held)
@@ -323,7 +400,7 @@ def test_an_answer_that_nobody_asks_for_any_more_is_not_shown(at, until, rested)
 def test_more_than_the_server_gives_is_as_much_as_it_gives(at):
     with at(f"{LIKED}&k=1000") as page:
         rescored(page)
-        assert page.locator("#hits > li").count() == 100
+        assert page.locator("#hits li[data-item]").count() == 100
         assert not page.locator("#failed").is_visible()
 
 
@@ -341,21 +418,23 @@ def test_what_was_recorded_is_not_offered_again_where_the_history_fails(at, film
 
 
 def test_titles_without_end_are_cut_where_they_are_read_out(at, serving, hostile_path):
-    with serving(hostile_path, "--read-only") as server, at("/recommend", server=server) as page:
-        title = page.locator("#most-met .title", has_text="rain xxx")
-        title.click()
-        page.locator("#hits > li").first.wait_for()
-        rescored(page)
+    path = "/recommend?likes=x2&likes=x4"
+    with serving(hostile_path, "--read-only") as server, at(path, server=server) as page:
+        page.locator("#hits li[data-item]").first.wait_for()
+        assert "rain xxx" in page.locator("#chosen").inner_text()
         longest = """() => Math.max(...[...document.querySelectorAll("*")].flatMap(
           one => [...one.attributes].map(attribute => attribute.value.length)))"""
         assert page.evaluate(longest) <= 2000
+        page.locator('#chosen [data-item="x2"] .sign').click()
+        rescored(page)
+        assert "rain xxx" in page.inner_text("#said")
         assert len(page.inner_text("#said")) < 300
 
 
 def test_what_is_not_in_the_catalog_is_said_and_passed_over(at):
     with at("/recommend?likes=m001&likes=gone-away", expected=["404"]) as page:
         assert "not in the catalog" in page.locator("#chosen").inner_text()
-        assert page.locator("#hits > li").count() == 12
+        assert page.locator("#hits li[data-item]").count() == 12
 
 
 def test_answers_do_not_overtake_each_other(at, until, rested):

@@ -1,6 +1,6 @@
 // The map on the page: drawn once a frame at most, moved by mouse, touch, wheel and keys.
 import { byId } from "../dom.js";
-import { sprites } from "./colours.js";
+import { scheme, sprites } from "./colours.js";
 import { drawingOrder, drawOver, drawPoints, pointSize, stamp } from "./draw.js";
 import { View } from "./view.js";
 
@@ -19,7 +19,10 @@ export class MapCanvas {
     this.pointers = new Map();
     this.wanted = 0;
     new ResizeObserver(() => this.resize()).observe(byId("map"));
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.redraw());
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+      this.stamps = null;
+      this.redraw();
+    });
     this.listen();
   }
 
@@ -44,7 +47,7 @@ export class MapCanvas {
 
   resize() {
     const { clientWidth: width, clientHeight: height } = byId("map");
-    if (!width || !height) return;
+    if (!width || !height || (width === this.view.width && height === this.view.height && this.image)) return;
     Object.assign(this.view, { width, height });
     for (const canvas of [this.under, this.over]) {
       canvas.width = Math.round(width * devicePixelRatio);
@@ -121,8 +124,13 @@ export class MapCanvas {
     for (const name of ["focus", "blur"]) over.addEventListener(name, () => this.focused());
   }
 
+  /** Whether the keyboard, and no mouse, is on the map. */
+  hasKeyboard() {
+    return document.activeElement === this.over && this.over.matches(":focus-visible");
+  }
+
   focused() {
-    this.mark({ hasCross: document.activeElement === this.over && this.over.matches(":focus-visible") });
+    this.mark({ hasCross: this.hasKeyboard() });
     this.onMove();
   }
 
@@ -188,10 +196,10 @@ function zoomBox() {
 
 let known = null;
 
-/** The page's colours, as a canvas takes them: asked once for each scheme. */
+/** The page's colours and type, as a canvas takes them: asked once for each scheme and size. */
 function inks() {
-  const isDark = matchMedia("(prefers-color-scheme: dark)").matches;
-  if (known?.isDark !== isDark) {
+  const [paper, size] = [scheme(), getComputedStyle(byId("map")).fontSize];
+  if (known?.scheme !== paper || known.size !== size) {
     const style = getComputedStyle(document.body);
     const probe = document.createElement("i");
     document.body.append(probe);
@@ -199,7 +207,7 @@ function inks() {
       probe.style.color = `var(--${name})`;
       return getComputedStyle(probe).color;
     };
-    known = { isDark, font: style.fontFamily, ink: of("ink"), paper: of("paper"), accent: of("accent"), bad: of("bad") };
+    known = { scheme: paper, size, font: `${size} ${style.fontFamily}`, ink: of("ink"), paper: of("paper"), accent: of("accent"), bad: of("bad") };
     probe.remove();
   }
   return known;

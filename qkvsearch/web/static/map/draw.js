@@ -2,6 +2,8 @@
 import { text } from "../dom.js";
 
 const LONGEST_NAME = 32;
+// The radius of a ring around a hit.
+const RING = 6;
 
 /** A sprite as pixels to be set: of each its place, (dx, dy) from the upper left corner, and its
  *  colour. Setting some dozen pixels takes a fraction of what drawing a picture does. */
@@ -56,12 +58,17 @@ export function drawingOrder(n, codes) {
 }
 
 /** The size of a point in CSS pixels: smaller where there are many, larger when looked at closely. */
-export const pointSize = (n, zoom) => Math.min(14, (n > 5000 ? 4.5 : n > 1000 ? 6 : 8) * Math.max(1, Math.sqrt(zoom) * 0.8));
+export const pointSize = (n, zoom) => Math.min(16, (n > 5000 ? 4.5 : n > 1000 ? 6 : 10) * Math.max(1, Math.sqrt(zoom) * 0.8));
 
-// The labels of groups are tried left of, right of and over the middle, in lines so far above and below it.
-const LINES = [0, 20, -20, 40, -40, 60, -60, 80, -80];
-// A label a hundred pixels further away must cover so many points fewer.
-const POINTS_FOR_DISTANCE = 8;
+// The labels of groups are tried left of, right of and over the middle, in lines so far above and below it, and so far
+// to its sides.
+const LINES = [0, 20, -20, 40, -40, 60, -60, 80, -80, 100, -100, 120, -120];
+const ASIDE = [12, 50, 90];
+// A label a hundred pixels further away must cover so many points fewer. A point reaches so far around its place.
+const POINTS_FOR_DISTANCE = 3;
+const REACH = 5;
+// Words that would cover more points than so many wait until one looks closer.
+const MOST_COVERED = 6;
 
 /** `shown`: from (a place, or null), its name, lines to `hits` by weight; `marked`, an item's place;
  *  `hasCross`, whether the middle is marked. ink: colours by name. points: of the map. taken: boxes
@@ -79,7 +86,9 @@ export function drawOver(canvas, view, shown, ink, points, taken) {
   else {
     star(context, view.toScreen(...from), ink);
     label(context, view, view.toScreen(...from), name, ink, taken, true);
-    for (const hit of hits) label(context, view, view.toScreen(hit.x, hit.y), hit.title, ink, taken, false);
+    const ends = hits.map((hit) => view.toScreen(...hit.place));
+    const rings = ends.map(([x, y]) => [x - RING, y - RING, x + RING, y + RING]);
+    hits.forEach((hit, i) => label(context, view, ends[i], hit.title, ink, [...rings.filter((_, other) => other !== i), ...taken], false, taken));
   }
 }
 
@@ -88,7 +97,7 @@ function drawLines(context, view, from, hits, ink) {
   const start = view.toScreen(...from);
   context.strokeStyle = ink.accent;
   for (const hit of [...hits].reverse()) {
-    const end = view.toScreen(hit.x, hit.y);
+    const end = view.toScreen(...hit.place);
     const part = hit.weight / heaviest;
     context.globalAlpha = 0.45 + 0.5 * part;
     context.lineWidth = 0.8 + 5 * part;
@@ -98,7 +107,7 @@ function drawLines(context, view, from, hits, ink) {
     context.stroke();
   }
   context.globalAlpha = 1;
-  for (const hit of hits) ring(context, view.toScreen(hit.x, hit.y), 6, ink.accent, ink.paper);
+  for (const hit of hits) ring(context, view.toScreen(...hit.place), RING, ink.accent, ink.paper);
 }
 
 function ring(context, [x, y], r, colour, paper) {
@@ -142,23 +151,25 @@ const shortName = (whole) => {
   return letters.length > LONGEST_NAME ? `${letters.slice(0, LONGEST_NAME).join("")}…` : letters.join("");
 };
 
-const fontOf = (ink, isBold) => `${isBold ? "600 " : ""}13px ${ink.font}`;
-const boxOf = (left, y, width) => [left - 2, y - 9, left + width + 2, y + 9];
+const fontOf = (ink, isBold) => `${isBold ? "600 " : ""}${ink.font}`;
+const boxOf = (left, y, width) => [left - 3, y - 10, left + width + 3, y + 10];
 const meets = (box, b) => box[0] < b[2] && b[0] < box[2] && box[1] < b[3] && b[1] < box[3];
 const isOn = (view, [x, y]) => x >= 0 && y >= 0 && x <= view.width && y <= view.height;
 const hasRoom = (view, box, taken) =>
   box[0] >= 0 && box[2] <= view.width && box[1] >= 0 && box[3] <= view.height && !taken.some((b) => meets(box, b));
 
-/** A name beside its point, unless it would lie on another one. */
-function label(context, view, [x, y], whole, ink, taken, isBold) {
+/** A name beside its point, right, left, below or above it, unless it would lie on another one or on a point. taken:
+ *  boxes that it must not lie on; `added`, where its own is added. */
+function label(context, view, [x, y], whole, ink, taken, isBold, added = taken) {
   const name = shortName(whole);
   context.font = fontOf(ink, isBold);
   const width = context.measureText(name).width;
-  const left = x + 12 + width < view.width ? x + 12 : x - 12 - width;
-  const box = boxOf(left, y, width);
-  if (left < 0 || !isOn(view, [x, y]) || taken.some((b) => meets(box, b))) return;
-  taken.push(box);
-  write(context, name, left, y, ink);
+  if (!isOn(view, [x, y])) return;
+  const places = [[x + 12, y], [x - 12 - width, y], [x - width / 2, y + 20], [x - width / 2, y - 20]];
+  const free = places.find(([left, top]) => hasRoom(view, boxOf(left, top, width), taken));
+  if (!free) return;
+  added.push(boxOf(...free, width));
+  write(context, name, ...free, ink);
 }
 
 /** How far a place is from a box. */
@@ -167,7 +178,7 @@ const distance = ([x, y], [left, top, right, bottom]) =>
 
 /** The words of each group that has its middle on the canvas. */
 function groupLabels(context, view, labels, ink, points, taken) {
-  const middles = labels.map(({ x, y }) => view.toScreen(x, y));
+  const middles = labels.map(({ place }) => view.toScreen(...place));
   labels.forEach(({ words }, i) => {
     const others = middles.filter((_, place) => place !== i);
     if (isOn(view, middles[i])) groupLabel(context, view, words, middles[i], others, ink, points, taken);
@@ -183,15 +194,16 @@ function groupLabel(context, view, words, middle, others, ink, points, taken) {
   const width = context.measureText(name).width;
   let best = null;
   for (const line of LINES) {
-    for (const left of [x + 12, x - 12 - width, x - width / 2, x + 50, x - 50 - width]) {
+    for (const left of [x - width / 2, ...ASIDE.flatMap((aside) => [x + aside, x - aside - width])]) {
       const box = boxOf(left, y + line, width);
       const own = distance(middle, box);
       if (!hasRoom(view, box, taken) || others.some((other) => distance(other, box) < own)) continue;
-      const [west, north] = view.toPlane(box[0], box[1]);
-      const [east, south] = view.toPlane(box[2], box[3]);
+      const [west, north] = view.toPlane(box[0] - REACH, box[1] - REACH);
+      const [east, south] = view.toPlane(box[2] + REACH, box[3] + REACH);
       const away = Math.hypot(line, left + width / 2 - x) / 100;
-      const cost = points.countIn([west, south, east, north]) + POINTS_FOR_DISTANCE * away;
-      if (!best || cost < best.cost) best = { cost, box, left, top: y + line };
+      const covered = points.countIn([west, south, east, north]);
+      const cost = covered + POINTS_FOR_DISTANCE * away;
+      if (covered <= MOST_COVERED && (!best || cost < best.cost)) best = { cost, box, left, top: y + line };
     }
   }
   if (!best) return;

@@ -14,13 +14,14 @@ export function standing(id) {
   return one.kind === "rate" ? say("rated", { rating: rating(one.rating) }) : say(one.kind === "like" ? "liked" : "disliked");
 }
 
-/** The buttons, and a list of ratings where there are any. act: {like, dislike, rate} of (id, title). */
-export function actions(id, title, act) {
+/** The buttons, and a list of ratings where there are any. act: {like, dislike, rate} of (id, title); isNamed: whether the
+ *  buttons say what they do, which cards have room for. */
+export function actions(id, title, act, isNamed = false) {
   const press = (sign, what, run, pressed) =>
     el(
       "button",
-      { type: "button", class: "sign", title: what, "aria-label": say("actOn", { act: what, title: brief(title) }), "aria-pressed": String(pressed), onclick: () => run(id, title) },
-      sign,
+      { type: "button", class: isNamed ? "act" : "sign", title: what, "aria-label": say("actOn", { act: what, title: brief(title) }), "aria-pressed": String(pressed), onclick: () => run(id, title) },
+      isNamed ? [el("span", { "aria-hidden": "true" }, `${sign} `), what] : sign,
     );
   const { kind } = chosen.get(id) ?? {};
   const made = [press("+", say("like"), act.like, kind === "like"), press("−", say("dislike"), act.dislike, kind === "dislike")];
@@ -28,7 +29,8 @@ export function actions(id, title, act) {
   return el("span", { class: "acts" }, made);
 }
 
-function ratingsOf(id, title, act) {
+/** The list of ratings. */
+export function ratingsOf(id, title, act) {
   const given = chosen.get(id)?.rating;
   const values = [...new Set([...choices(), ...(given === undefined ? [] : [given])])];
   const select = el(

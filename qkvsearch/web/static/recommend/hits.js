@@ -1,12 +1,15 @@
-// The list of recommendations: changed in place, each hit with its reasons, what is new marked.
-import { byId, el, owned } from "../dom.js";
+// The recommendations: cards in groups by what they rest on, changed in place, what is new marked.
+import { brief, byId, el } from "../dom.js";
+import { about, pictureOf } from "../item_card.js";
+import { announce } from "../shell.js";
 import { number, say } from "../words.js";
 import { actions } from "./entry.js";
-import { inFull, inShort, longest } from "./reasons.js";
+import { groupsOf, reasonOf } from "./groups.js";
+import { everyPart, gone, waterfall } from "./reasons.js";
 
 const shown = new Map();
 
-/** The ids that are listed, in order. */
+/** The ids that are listed, by rank. */
 export const listed = () => [...shown.keys()];
 
 /** Show `hits`. marks: by id {text, kind, more}. act: {like, dislike, rate, leaveOut} of (id, title), leaveOutAll of pairs of these;
@@ -14,79 +17,86 @@ export const listed = () => [...shown.keys()];
 export function showHits(hits, marks, act, full) {
   const list = byId("hits");
   const held = list.contains(document.activeElement) ? document.activeElement : null;
-  const place = held ? listed().indexOf(held.closest("[data-item]").dataset.item) : -1;
-  const scores = { most: Math.max(0, ...hits.map((hit) => hit.score)), reason: longest(hits) };
+  const place = held ? cards().indexOf(held.closest("[data-item]")) : -1;
   const before = new Map(shown);
   shown.clear();
   for (const hit of hits) {
     const id = String(hit.id);
     const entry = before.get(id) ?? makeEntry(id, act);
-    before.delete(id);
     shown.set(id, entry);
-    entry.update(hit, marks.get(id), scores, full);
+    entry.update(hit, marks.get(id), full);
   }
-  for (const gone of before.values()) gone.item.remove();
-  let at = list.firstElementChild;
-  for (const { item } of shown.values()) {
-    if (item === at) at = at.nextElementSibling;
-    else list.insertBefore(item, at);
-  }
+  list.replaceChildren(...groupsOf(hits).map(group));
   keepFocus(held, place);
 }
+
+/** A heading and the cards below it. */
+function group({ key, heading, hits }) {
+  const title = el("h3", { class: "rests-on" }, heading);
+  return el("section", { "data-group": key }, title, el("ol", { class: "cards", role: "list" }, hits.map((hit) => shown.get(String(hit.id)).item)));
+}
+
+const cards = () => [...byId("hits").querySelectorAll("[data-item]")];
 
 /** Whatever moved or went, the keyboard stays in the list, at the same place. */
 function keepFocus(held, place) {
   if (held === null) return;
   if (held.isConnected) held.focus({ preventScroll: true });
-  else [...shown.values()][Math.min(place, shown.size - 1)]?.title.focus();
+  else cards()[Math.min(place, shown.size - 1)]?.querySelector(".title").focus();
 }
 
 function makeEntry(id, act) {
-  const rank = el("span", { class: "rank" });
-  const title = el("button", { type: "button", class: "plain title", "aria-expanded": "false" });
-  const mark = el("span", { class: "mark-new" });
-  const facts = el("span", { class: "quiet facts" });
-  const fill = el("span", { class: "bar-fill" });
-  const score = el("span", { class: "value" });
-  const acts = el("span", { class: "acts" });
-  const why = el("div", { class: "why" });
+  const body = el("div", { class: "about" });
+  const acts = el("div", { class: "acts" });
+  const why = el("button", { type: "button", class: "plain opens", "aria-expanded": "false", "aria-controls": `all-${id}` }, say("why"));
+  const reason = el("span", { class: "reason-line" });
   const all = el("div", { class: "all", hidden: true, id: `all-${id}` });
-  title.setAttribute("aria-controls", all.id);
-  const item = el(
-    "li",
-    { class: "hit card", "data-item": id },
-    el("div", { class: "head" }, rank, title, mark, acts),
-    el("div", { class: "score" }, el("span", { class: "quiet" }, say("score")), el("span", { class: "bar-room", "aria-hidden": "true" }, fill), score, facts),
-    why,
-    all,
-  );
-  const entry = { item, title };
+  const item = el("li", { class: "hit card", "data-item": id }, body, el("p", { class: "because" }, reason, " ", why), all, acts);
   let load = null;
   function setOpen(open) {
-    title.setAttribute("aria-expanded", String(open));
+    why.setAttribute("aria-expanded", String(open));
     all.hidden = !open;
-    why.hidden = open;
     if (open) load();
   }
-  title.addEventListener("click", () => setOpen(all.hidden));
-  entry.update = (hit, marked, scores, full) => {
-    rank.textContent = `${hit.rank}.`;
-    title.replaceChildren(owned(hit.title));
-    mark.className = `mark-new ${marked?.kind ?? ""}`;
-    mark.textContent = marked?.text ?? "";
-    facts.textContent = [marked?.more, predicted(hit), hit.cold ? say("cold") : ""].filter(Boolean).join(" · ");
-    fill.style.setProperty("width", `${scores.most > 0 ? Math.max(0, (100 * hit.score) / scores.most) : 0}%`);
-    score.textContent = number(hit.score, 3);
-    const made = actions(id, hit.title, act);
-    if (!acts.contains(document.activeElement)) acts.replaceChildren(...made.childNodes);
-    why.replaceChildren(...inShort(hit, scores.reason, act.leaveOut));
-    load = async () => {
-      const found = await full(hit.rank);
-      if (found && String(found.id) === id) all.replaceChildren(...inFull(found, act.leaveOut, act.leaveOutAll));
-    };
+  why.addEventListener("click", () => setOpen(all.hidden));
+
+  function update(hit, marked, full) {
+    const held = body.contains(document.activeElement);
+    body.replaceChildren(...bodyOf(hit, marked));
+    if (held) body.querySelector(".title").focus({ preventScroll: true });
+    reason.replaceChildren(...reasonOf(hit));
+    why.setAttribute("aria-label", say("whyTitle", { title: brief(hit.title) }));
+    if (!acts.contains(document.activeElement)) acts.replaceChildren(...actions(id, hit.title, act, true).childNodes);
+    load = () => explain(all, hit, act, full);
     if (!all.hidden) load();
-  };
-  return entry;
+  }
+  return { item, update };
+}
+
+/** What a card says of the item, and of its place in the list. */
+function bodyOf(hit, marked) {
+  const kind = `mark-new ${marked?.kind ?? ""}`;
+  const mark = marked?.text ? el("p", { class: kind, title: marked.more || null }, marked.text) : null;
+  const facts = [predicted(hit), hit.cold ? say("cold") : ""].filter(Boolean).join(" · ");
+  const said = el("div", {}, about(hit, "h4"), facts ? el("p", { class: "quiet" }, facts) : null, mark);
+  return [pictureOf(hit), said].filter(Boolean);
+}
+
+/** The reasons that are known at once, and then what the server says when it is asked for them all. */
+async function explain(place, hit, act, full) {
+  const first = waterfall(hit, act.leaveOut);
+  place.replaceChildren(first);
+  announce(say("explained", { title: brief(hit.title), score: number(hit.score, 3) }));
+  const found = await full(hit.rank);
+  // Meanwhile another list may have come.
+  if (!found || found.id !== hit.id || first.parentElement !== place) return;
+  const more = found.because.length > hit.because.length ? everyPart(found, act.leaveOut) : null;
+  place.append(...[more, gone(found, act.leaveOutAll)].filter(Boolean));
+}
+
+/** Open or close the reasons of an item that is listed. */
+export function toggleWhy(id) {
+  byId("hits").querySelector(`[data-item="${CSS.escape(id)}"] .opens`)?.click();
 }
 
 function predicted(hit) {

@@ -3,7 +3,8 @@ import { ask } from "../api.js";
 import { brief, byId, el, owned } from "../dom.js";
 import { count, facts, number, say } from "../words.js";
 import { choice, chosen, rename } from "./choice.js";
-import { actions, rating, standing } from "./entry.js";
+import { actions, rating, ratingsOf, standing } from "./entry.js";
+import { isRated } from "./ratings.js";
 
 const PAGE = 20;
 // What is known of the history, and whose it is.
@@ -67,7 +68,8 @@ export function showChosen(act) {
         "×",
       );
       const told = missing.has(id) ? say("notHere") : standing(id);
-      return entry(id, title, told, act, el("span", { class: "acts" }, actions(id, title, act), remove));
+      const rates = isRated() ? ratingsOf(id, title, act) : null;
+      return entry(id, title, told, act, el("span", { class: "acts" }, rates, remove));
     }),
   );
   giveBack("chosen", held);

@@ -1,0 +1,38 @@
+// An item as people know it: its picture, its title as a link, its price and its other cells. Pages that list items
+// beside the search page show the same of them as the search page does.
+import { el, owned } from "./dom.js";
+import { cellOf, cells, image, ownAddress, price } from "./search/cells.js";
+import { facts } from "./words.js";
+
+// Columns to show, as `facets` describes them.
+let columns = [];
+
+/** Of an answer to `facets`. */
+export function useColumns(there) {
+  columns = [...there.columns, ...there.addresses];
+}
+
+/** What `fields` of a question must be, so that its hits can be shown. */
+export const fields = () => columns.map((column) => column.name).join(",");
+
+/** Whether some items have pictures. */
+export const hasPictures = () => columns.some((column) => column.display === "image");
+
+/** What kind of thing an item is: the cell of the first column of texts; "" for none. */
+export function kindOf(item) {
+  const column = columns.find((one) => one.is_text && !one.display);
+  return String((column && cellOf(item, column)) ?? "");
+}
+
+/** Where a title leads: to the item's own address, otherwise to the items that are similar to it. */
+export const addressOf = (item) =>
+  ownAddress(item, columns)?.href ?? `${facts.root}/?similar=${encodeURIComponent(item.id)}`;
+
+/** The picture of an item; null where it has none. */
+export const pictureOf = (item) => image(item, columns);
+
+/** What is said of an item: its title in a heading of this level, its price and its cells. */
+export function about(item, level = "h3") {
+  const title = el("a", { class: "title", href: addressOf(item), rel: "noreferrer" }, owned(item.title || item.id, 160));
+  return [el(level, {}, title), price(item, columns), cells(item, columns, null)];
+}

@@ -1,0 +1,42 @@
+// The card of an item beside its place on the map: title, kind, and its picture once that is known.
+import { ask, Refused } from "../api.js";
+import { byId, el, owned } from "../dom.js";
+import { hasPictures, pictureOf } from "../item_card.js";
+
+// The mouse rests so long before a picture is asked for.
+const RESTS = 120;
+// Of each id: a promise of its picture, null for none.
+const pictures = new Map();
+let waiting = 0;
+
+/** The picture of an item. */
+function pictured(id) {
+  if (!pictures.has(id)) {
+    const found = ask(`items/${encodeURIComponent(id)}`).then(pictureOf, (error) => {
+      if (!(error instanceof Refused)) throw error;
+      return null;
+    });
+    pictures.set(id, found);
+  }
+  return pictures.get(id);
+}
+
+/** Show the card of an item. said: nodes below its title. place: {px, py, width, height}, in the box. */
+export function showCard({ id, title }, said, { px, py, width, height }) {
+  const card = byId("tip");
+  const room = hasPictures() ? el("span", { class: "picture" }) : null;
+  card.replaceChildren(...[room, el("span", {}, el("b", {}, owned(title, 120)), said)].filter(Boolean));
+  card.dataset.item = id;
+  card.hidden = false;
+  const left = px > width / 2 ? px - card.offsetWidth - 14 : px + 14;
+  const top = py > height / 2 ? py - card.offsetHeight - 10 : py + 10;
+  const within = (value, size, whole) => Math.max(0, Math.min(value, whole - size));
+  card.style.transform = `translate(${within(left, card.offsetWidth, width)}px, ${within(top, card.offsetHeight, height)}px)`;
+  clearTimeout(waiting);
+  if (room) waiting = setTimeout(() => pictured(id).then((image) => card.dataset.item === id && image && room.replaceChildren(image)), RESTS);
+}
+
+export function hideCard() {
+  clearTimeout(waiting);
+  byId("tip").hidden = true;
+}
