@@ -135,7 +135,28 @@ class Curve:
     values: np.ndarray
 
 
-Part = Text | Formula | Matrix | Table | Curve | Workbench | Drawing
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """One of the settings of a switch: what it is called, the matrix that it gives, and a note."""
+
+    name: str
+    matrix: Matrix
+    note: str
+
+
+@dataclass(frozen=True)
+class Switch:
+    """A change for the reader to make: settings of which one is shown at a time.
+
+    name: one word, unique in its lesson. caption: what is changed.
+    """
+
+    name: str
+    caption: str
+    settings: Sequence[Setting]
+
+
+Part = Text | Formula | Matrix | Table | Curve | Workbench | Switch | Drawing
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,9 +20,17 @@ from qkvsearch.lessons.parts import Lesson
 
 FILES = Path(__file__).parent
 # What the page is made of, in this order; the server's pages of the course load the same files.
-STYLES = ("colours.css", "page.css", "matrices.css", "drawings.css", "figure.css", "print.css")
+STYLES = (
+    "colours.css",
+    "page.css",
+    "matrices.css",
+    "drawings.css",
+    "figure.css",
+    "switch.css",
+    "print.css",
+)
 DRAWINGS = ("player.js", "arrows.js", "flow.js", "heads.js")
-SCRIPTS = ("attention.js", "numbers.js", "bench.js", *DRAWINGS, "page.js")
+SCRIPTS = ("attention.js", "numbers.js", "bench.js", "switch.js", *DRAWINGS, "page.js")
 # Of the page alone; the server keeps progress by a script of its own.
 OWN_SCRIPTS = ("keep.js",)
 

@@ -10,9 +10,21 @@ from qkvsearch.lessons.exports.page.bench import workbench
 from qkvsearch.lessons.exports.page.drawings import drawing, drawing_words
 from qkvsearch.lessons.exports.page.figures import curve, matrix, side_by_side, swatch, table
 from qkvsearch.lessons.exports.page.questions import questions
+from qkvsearch.lessons.exports.page.switch import switch
 from qkvsearch.lessons.markup import Html, element, joined, mathematics, prose
 from qkvsearch.lessons.messages import say
-from qkvsearch.lessons.parts import Curve, Formula, Lesson, Matrix, Part, Role, Step, Table, Text
+from qkvsearch.lessons.parts import (
+    Curve,
+    Formula,
+    Lesson,
+    Matrix,
+    Part,
+    Role,
+    Step,
+    Switch,
+    Table,
+    Text,
+)
 from qkvsearch.lessons.workbench import Workbench
 
 
@@ -123,6 +135,8 @@ def _part(part: Part, lesson: str, place: str) -> Html:
             return curve(part, f"curve-{place}")
         case Workbench():
             return workbench(part, lesson)
+        case Switch():
+            return switch(part, lesson)
         case Drawing():
             return drawing(part, lesson)
     raise TypeError(f"the page does not know how to show a {type(part).__name__}")
