@@ -16,6 +16,7 @@ from qkvsearch.attention.gradients import attention_vjp
 from qkvsearch.attention.layers.basic import gaussian, kaiming_normal, xavier_normal
 from qkvsearch.attention.training import Adam, mean_squared_error
 from qkvsearch.errors import QkvError
+from qkvsearch.lessons.compute.sentences import by_words, words_of
 from qkvsearch.lessons.drawings import AttendedText
 from qkvsearch.lessons.drawings.attention_lines import LEVELS
 from qkvsearch.lessons.parts import Given
@@ -191,7 +192,7 @@ def ask(given: Given) -> AttendQuestion:
     if model is None:
         return AttendQuestion("nobody" if is_own else "recorded", problem)
     sentence = ANIMAL.sentences[0] if given.sentence is None else given.sentence
-    text = model.attend(sentence)
+    text = read(model, sentence)
     word = word_to_ask(text)
     focused = focus(text, word, None if is_own else "animal")
     return AttendQuestion(
@@ -204,6 +205,11 @@ def ask(given: Given) -> AttendQuestion:
         model=model,
         focus=focused,
     )
+
+
+def read(encoder: Any, sentence: str) -> EncodedText:
+    """Return the sentence as the encoder reads it, in the words that the lesson sees in it."""
+    return by_words(encoder.attend(sentence), words_of(sentence))
 
 
 def encoder_for(given: Given) -> tuple[str, Any, str]:
@@ -328,7 +334,7 @@ def measured(
     encoder: Any, sentence: str, word: str, target: str, has_twin: bool = False
 ) -> HeadEvidence:
     """Measure a text's weights; has_twin: whether the sentence is the first of ANIMAL."""
-    text = encoder.attend(sentence)
+    text = read(encoder, sentence)
     i = text.position(word)
     j = text.position(target)
     first_and_last = text.word_vectors()[[0, -1]]
