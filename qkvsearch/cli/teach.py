@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -76,7 +77,12 @@ class Request:
     help=f"{' or '.join(each.english_name for each in LANGUAGES.values())}.  "
     f"[default: the system's, else {ORIGINAL}]",
 )
-@click.option("--input", "inputs", type=FILE, help="Your own inputs: one row of numbers for each.")
+@click.option(
+    "--input",
+    "inputs",
+    type=FILE,
+    help="Your own inputs: a row of numbers for each, which may begin with its name.",
+)
 @click.option("--wq", "w_query", type=FILE, help="Your own matrix for the queries.")
 @click.option("--wk", "w_key", type=FILE, help="Your own matrix for the keys.")
 @click.option("--wv", "w_value", type=FILE, help="Your own matrix for the values.")
@@ -92,7 +98,8 @@ class Request:
 @click.option(
     "--save",
     type=FILE,
-    help="Ask once, without hints; write what you answered, and whether it is right, to a CSV.",
+    help="Ask once, without hints; write what you answered, and whether it is right, to a CSV. "
+    "Without a terminal, read the answers from stdin, a line each.",
 )
 @document_options
 def teach(output: Output, lang: str | None, digits: int, **options: Any) -> None:
@@ -152,9 +159,14 @@ def _name(lesson: str | None) -> str | None:
 
 def _given(own: dict[str, Any]) -> Given:
     from qkvsearch.lessons import Given
-    from qkvsearch.lessons.own_numbers import read_matrix
+    from qkvsearch.lessons.own_numbers import read_matrix, read_named_rows
 
-    read = {name: read_matrix(value) for name, value in own.items() if isinstance(value, Path)}
+    read: dict[str, Any] = {}
+    for name, value in own.items():
+        if name == "inputs" and value is not None:
+            read["names"], read["inputs"] = read_named_rows(value)
+        elif isinstance(value, Path):
+            read[name] = read_matrix(value)
     mask = "look-ahead" if own.get("mask") == "causal" else own.get("mask")
     return Given(**{**own, **read, "mask": mask})
 
@@ -245,9 +257,10 @@ def _lessons(request: Request, given: Given, output: Output) -> None:
     if is_text and is_interactive() and not request.instructor:
         read(computed, quizzes, is_whole=is_whole, save=request.save)
         return
-    if request.save is not None:
-        raise click.UsageError("--save asks questions: use it at a terminal, as text")
     lessons = list(computed)
+    if request.save is not None:
+        _keep_answers(lessons[0], request.save, is_text)
+        return
     output.write_document(
         _forms(
             lessons,
@@ -259,6 +272,18 @@ def _lessons(request: Request, given: Given, output: Output) -> None:
     )
     if is_text and is_whole and request.lesson is not None:
         remember(request.lesson)
+
+
+def _keep_answers(lesson: Lesson, save: Path, is_text: bool) -> None:
+    """Write the answers of stdin to a file, without a terminal."""
+    from qkvsearch.cli.lesson.quizzing import keep_lines
+
+    if not is_text or sys.stdin.isatty():
+        raise click.UsageError(
+            "--save asks questions at a terminal, or reads answers from stdin, a line each; leave "
+            "out --format and -o"
+        )
+    keep_lines(lesson.quizzes, sys.stdin.read().splitlines(), save)
 
 
 def _only(lesson: Lesson, step: int | None) -> Lesson:

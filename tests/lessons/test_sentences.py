@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from qkvsearch.lessons.compute.sentences import by_words, words_of
-from qkvsearch.text.labelled import LabelledVectors
 from qkvsearch.text.encoded_text import attend_without_layers
+from qkvsearch.text.labelled import LabelledVectors
 
 APPLES = "他把苹果洗了，苹果很甜"
 
