@@ -30,8 +30,8 @@ BY_SUFFIX = {
     ".md": "markdown",
     ".parquet": "parquet",
 }
-# Lessons can also be a page or a notebook.
-DOCUMENT_FORMATS = (*FORMATS, "html", "ipynb")
+# Lessons can also be a page, slides or a notebook.
+DOCUMENT_FORMATS = (*FORMATS, "html", "slides", "ipynb")
 DOCUMENT_BY_SUFFIX = {**BY_SUFFIX, ".html": "html", ".ipynb": "ipynb"}
 # Formats that do not escape control characters.
 UNESCAPED = ("csv", "markdown")

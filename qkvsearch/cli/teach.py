@@ -110,7 +110,8 @@ def teach(output: Output, lang: str | None, digits: int, **options: Any) -> None
     with questions. On a terminal it waits for Enter between steps, goes back (b), marks your
     answers and continues where you left off; elsewhere it prints everything. Every number is
     computed as you read. With --format html a lesson is a page with editable matrices, with
-    --format ipynb a notebook.
+    --format slides the same step by step for a projector (→ goes on), with --format ipynb a
+    notebook.
 
     \b
     Examples:
@@ -119,6 +120,7 @@ def teach(output: Output, lang: str | None, digits: int, **options: Any) -> None
       qkvsearch teach masks --step 4
       qkvsearch teach self-attention --input x.csv --mask causal
       qkvsearch teach --all --format html -o course.html
+      qkvsearch teach masks --format slides -o masks.html
     """
     import numpy as np
 
@@ -217,6 +219,7 @@ def _forms(
     from qkvsearch.lessons.exports.markdown import to_instructors_edition, to_markdown
     from qkvsearch.lessons.exports.notebook import to_notebook
     from qkvsearch.lessons.exports.page import to_page
+    from qkvsearch.lessons.exports.page.slides import to_slides
 
     if instructor:
         edition = partial(to_instructors_edition, lessons)
@@ -240,6 +243,7 @@ def _forms(
         "json": as_json,
         "markdown": lambda: to_markdown(lessons, quizzes),
         "html": lambda: to_page(lessons, quizzes),
+        "slides": lambda: to_slides(lessons, quizzes),
     }
     # A notebook's cells go on with what the steps before computed.
     return by_format if is_step else {**by_format, "ipynb": lambda: to_notebook(lessons, quizzes)}

@@ -40,18 +40,14 @@ def to_page(lessons: Sequence[Lesson], quizzes: bool = True) -> str:
 
     Style and script are in it, each allowed by its hash; nothing else may be loaded or run.
     """
-    style, script = (
-        "\n" + "".join((FILES / name).read_text(encoding="utf-8") for name in names)
-        for names in (STYLES, (*SCRIPTS, *OWN_SCRIPTS))
-    )
+    style, script = inlined(STYLES), inlined((*SCRIPTS, *OWN_SCRIPTS))
     course = say(COURSE)
     title = course if len(lessons) != 1 else f"{lessons[0].title} · {course}"
     return Template((FILES / "page.html").read_text(encoding="utf-8")).substitute(
         language=LANGUAGES[spoken()].tag,
         digits=digits(),
         title=joined([title]),
-        policy=f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; "
-        "base-uri 'none'; form-action 'none'",
+        policy=policy(style, script),
         style=style,
         script=script,
         # No text can end the element that holds it.
@@ -62,6 +58,19 @@ def to_page(lessons: Sequence[Lesson], quizzes: bool = True) -> str:
         contents_title=joined([say("Contents")]),
         contents=contents(lessons, quizzes),
         lessons=joined([article(lesson, quizzes) for lesson in lessons], "\n"),
+    )
+
+
+def inlined(names: Sequence[str]) -> str:
+    """Return the text of styles or scripts that a page holds itself."""
+    return "\n" + "".join((FILES / name).read_text(encoding="utf-8") for name in names)
+
+
+def policy(style: str, script: str) -> str:
+    """Return the policy of a page in which this style and script are all that is allowed."""
+    return (
+        f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; "
+        "base-uri 'none'; form-action 'none'"
     )
 
 
