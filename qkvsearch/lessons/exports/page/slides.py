@@ -4,20 +4,17 @@ A step is one slide, or as many as it needs: what does not fit below what is the
 under the same title. Drawings, workbenches and questions answer as on the page.
 """
 
-import json
 import math
 from collections.abc import Iterator, Sequence
-from string import Template
 
 from rich.cells import cell_len
 
-from qkvsearch._utils.spoken import LANGUAGES
 from qkvsearch.lessons.exports.document import COURSE
-from qkvsearch.lessons.exports.page import FILES, SCRIPTS, STYLES, inlined, policy
-from qkvsearch.lessons.exports.page.article import blocks, code, script_words
+from qkvsearch.lessons.exports.page.alone import alone
+from qkvsearch.lessons.exports.page.article import blocks, code
 from qkvsearch.lessons.exports.page.questions import form
 from qkvsearch.lessons.markup import Html, element, joined, prose
-from qkvsearch.lessons.messages import digits, say, spoken
+from qkvsearch.lessons.messages import say
 from qkvsearch.lessons.parts import Curve, Formula, Lesson, Matrix, Part, Step, Switch, Table, Text
 from qkvsearch.lessons.workbench import Workbench
 
@@ -39,20 +36,16 @@ def to_slides(lessons: Sequence[Lesson], quizzes: bool = True) -> str:
     """Write lessons as slides in a whole page of HTML, in the current language."""
     course = say(COURSE)
     title = course if len(lessons) != 1 else f"{lessons[0].title} · {course}"
-    style, script = inlined((*STYLES, *OWN_STYLES)), inlined((*SCRIPTS, *OWN_SCRIPTS))
     slides = [slide for lesson in lessons for slide in _slides(lesson, quizzes)]
-    return Template((FILES / "slides.html").read_text(encoding="utf-8")).substitute(
-        language=LANGUAGES[spoken()].tag,
-        digits=digits(),
-        title=joined([title]),
-        policy=policy(style, script),
-        style=style,
-        script=script,
-        words=json.dumps(script_words(), ensure_ascii=False).replace("<", "\\u003c"),
-        slides=joined(slides, "\n"),
-        before=_turn("before", "←", say("Previous slide")),
-        after=_turn("after", "→", say("Next slide")),
+    turns = element(
+        "footer",
+        _turn("before", "←", say("Previous slide")),
+        element("output"),
+        _turn("after", "→", say("Next slide")),
+        hidden=True,
     )
+    content = joined([element("main", joined(slides, "\n")), turns], "\n")
+    return alone("slides", title, content, OWN_STYLES, OWN_SCRIPTS)
 
 
 def _turn(name: str, sign: str, label: str) -> Html:
