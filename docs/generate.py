@@ -126,7 +126,7 @@ why there is padding: texts of unequal length in one batch
 hiding a row's every key
 look-ahead: what comes later is hidden
 one pass in training, in place of one a word
-three masks side by side
+four masks side by side
 why every layer needs the mask
 attention keeps the order of the tokens
 three questions from the beginning, answered

@@ -19,14 +19,14 @@ from qkvsearch.cli.context import (
     settings,
 )
 from qkvsearch.cli.listing_table import cell_text
-from qkvsearch.cli.render import UNESCAPED, Output, output_options
+from qkvsearch.cli.render import UNESCAPED, Output, output_options, picture_options
 from qkvsearch.cli.text_table import to_table
 from qkvsearch.errors import QkvError, quantity
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from qkvsearch.text.encoded_text import EncodedText
+    from qkvsearch.text.encoded_text import AttentionMap, EncodedText
 
 WEIGHT_FIELDS = ("query_position", "query", "key_position", "key", "weight", "visible")
 HEAD_FIELDS = ("layer", "head")
@@ -57,7 +57,7 @@ MAX_COMPONENTS = 4
     help="minilm, e5, static or a model's folder.  [default: the workspace's encoder; without a "
     "workspace, the best one that is installed]",
 )
-@output_options
+@picture_options
 def attend(
     text: tuple[str, ...],
     mask: str,
@@ -81,6 +81,7 @@ def attend(
       qkvsearch attend "deep learning with attention <PAD>" --mask padding
       qkvsearch attend "the bank of the river" --hide river
       qkvsearch attend "it was too tired" --encoder minilm --layer 5 --head 3
+      qkvsearch attend "the bank of the river" --encoder minilm -o bank.html
     """
     from qkvsearch.cli.heatmap import heat_map
 
@@ -89,9 +90,31 @@ def attend(
     reading = _encoder(run, encoder).attend(sentence, mask, hide)
     _note_left_out(run, reading)
     map_ = reading.map(layer, head)
+    if output.format in ("html", "svg", "png"):
+        _draw(output, reading, map_, sentence)
+        return
     records = map_.to_records() if output.format != "table" else []
     fields = (*WEIGHT_FIELDS, *HEAD_FIELDS) if reading.has_layers else WEIGHT_FIELDS
     output.write(records, lambda: heat_map(map_), fields)
+
+
+def _draw(output: Output, reading: EncodedText, shown: AttentionMap, sentence: str) -> None:
+    """Write the map as a picture, or the whole reading as a page."""
+    from qkvsearch.cli.heatmap import head_name
+    from qkvsearch.lessons.exports.attended import to_page, to_png, to_svg
+
+    if not shown.tokens:
+        raise QkvError("there are no words to draw")
+    if output.format == "png":
+        output.write_bytes(to_png(shown))
+        return
+    caption = head_name(shown).removesuffix(": ")
+    output.write_document(
+        {
+            "html": lambda: to_page(reading, sentence, shown.layer, shown.head),
+            "svg": lambda: to_svg(shown, caption),
+        }
+    )
 
 
 def _encoder(run: CommandContext, name: str | None) -> Any:

@@ -30,8 +30,8 @@ BY_SUFFIX = {
     ".md": "markdown",
     ".parquet": "parquet",
 }
-# Lessons can also be a page or a notebook.
-DOCUMENT_FORMATS = (*FORMATS, "html", "ipynb")
+# Lessons can also be a page, slides or a notebook.
+DOCUMENT_FORMATS = (*FORMATS, "html", "slides", "ipynb")
 DOCUMENT_BY_SUFFIX = {**BY_SUFFIX, ".html": "html", ".ipynb": "ipynb"}
 # Formats that do not escape control characters.
 UNESCAPED = ("csv", "markdown")
@@ -54,10 +54,18 @@ def page_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return _with_output(command, (*FORMATS, "html"), {**BY_SUFFIX, ".html": "html"})
 
 
+def picture_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the same options to a command that can also write a page or a picture."""
+    pictures = ("html", "svg", "png")
+    by_suffix = {**BY_SUFFIX, **{f".{name}": name for name in pictures}}
+    return _with_output(command, (*FORMATS, *pictures), by_suffix)
+
+
 def _with_output(
     command: Callable[..., Any], formats: Sequence[str], by_suffix: Mapping[str, str]
 ) -> Callable[..., Any]:
-    documents = (suffix for suffix in (".html", ".ipynb") if suffix in by_suffix)
+    all_documents = (".html", ".svg", ".png", ".ipynb")
+    documents = (suffix for suffix in all_documents if suffix in by_suffix)
     pages = "".join(f"{suffix}, " for suffix in documents)
 
     @click.option(
@@ -149,6 +157,12 @@ class Output:
             formats = ", ".join(renderers)
             raise click.UsageError(f"this can be written as {formats}, not as {self.format}")
         self._emit(renderers[self.format]())
+
+    def write_bytes(self, content: bytes) -> None:
+        """Write a file that is no text. Raises `click.UsageError` where none is named."""
+        if self.path is None:
+            raise click.UsageError(f"{self.format} is not for a terminal: give -o FILE")
+        write_file(self.path, content)
 
     def _emit(self, text: str) -> None:
         if self.path is None:

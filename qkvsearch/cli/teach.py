@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -76,7 +77,12 @@ class Request:
     help=f"{' or '.join(each.english_name for each in LANGUAGES.values())}.  "
     f"[default: the system's, else {ORIGINAL}]",
 )
-@click.option("--input", "inputs", type=FILE, help="Your own inputs: one row of numbers for each.")
+@click.option(
+    "--input",
+    "inputs",
+    type=FILE,
+    help="Your own inputs: a row of numbers for each, which may begin with its name.",
+)
 @click.option("--wq", "w_query", type=FILE, help="Your own matrix for the queries.")
 @click.option("--wk", "w_key", type=FILE, help="Your own matrix for the keys.")
 @click.option("--wv", "w_value", type=FILE, help="Your own matrix for the values.")
@@ -92,7 +98,8 @@ class Request:
 @click.option(
     "--save",
     type=FILE,
-    help="Ask once, without hints; write what you answered, and whether it is right, to a CSV.",
+    help="Ask once, without hints; write what you answered, and whether it is right, to a CSV. "
+    "Without a terminal, read the answers from stdin, a line each.",
 )
 @document_options
 def teach(output: Output, lang: str | None, digits: int, **options: Any) -> None:
@@ -103,7 +110,8 @@ def teach(output: Output, lang: str | None, digits: int, **options: Any) -> None
     with questions. On a terminal it waits for Enter between steps, goes back (b), marks your
     answers and continues where you left off; elsewhere it prints everything. Every number is
     computed as you read. With --format html a lesson is a page with editable matrices, with
-    --format ipynb a notebook.
+    --format slides the same step by step for a projector (→ goes on), with --format ipynb a
+    notebook.
 
     \b
     Examples:
@@ -112,6 +120,7 @@ def teach(output: Output, lang: str | None, digits: int, **options: Any) -> None
       qkvsearch teach masks --step 4
       qkvsearch teach self-attention --input x.csv --mask causal
       qkvsearch teach --all --format html -o course.html
+      qkvsearch teach masks --format slides -o masks.html
     """
     import numpy as np
 
@@ -152,9 +161,14 @@ def _name(lesson: str | None) -> str | None:
 
 def _given(own: dict[str, Any]) -> Given:
     from qkvsearch.lessons import Given
-    from qkvsearch.lessons.own_numbers import read_matrix
+    from qkvsearch.lessons.own_numbers import read_matrix, read_named_rows
 
-    read = {name: read_matrix(value) for name, value in own.items() if isinstance(value, Path)}
+    read: dict[str, Any] = {}
+    for name, value in own.items():
+        if name == "inputs" and value is not None:
+            read["names"], read["inputs"] = read_named_rows(value)
+        elif isinstance(value, Path):
+            read[name] = read_matrix(value)
     mask = "look-ahead" if own.get("mask") == "causal" else own.get("mask")
     return Given(**{**own, **read, "mask": mask})
 
@@ -205,6 +219,7 @@ def _forms(
     from qkvsearch.lessons.exports.markdown import to_instructors_edition, to_markdown
     from qkvsearch.lessons.exports.notebook import to_notebook
     from qkvsearch.lessons.exports.page import to_page
+    from qkvsearch.lessons.exports.page.slides import to_slides
 
     if instructor:
         edition = partial(to_instructors_edition, lessons)
@@ -228,6 +243,7 @@ def _forms(
         "json": as_json,
         "markdown": lambda: to_markdown(lessons, quizzes),
         "html": lambda: to_page(lessons, quizzes),
+        "slides": lambda: to_slides(lessons, quizzes),
     }
     # A notebook's cells go on with what the steps before computed.
     return by_format if is_step else {**by_format, "ipynb": lambda: to_notebook(lessons, quizzes)}
@@ -245,9 +261,10 @@ def _lessons(request: Request, given: Given, output: Output) -> None:
     if is_text and is_interactive() and not request.instructor:
         read(computed, quizzes, is_whole=is_whole, save=request.save)
         return
-    if request.save is not None:
-        raise click.UsageError("--save asks questions: use it at a terminal, as text")
     lessons = list(computed)
+    if request.save is not None:
+        _keep_answers(lessons[0], request.save, is_text)
+        return
     output.write_document(
         _forms(
             lessons,
@@ -259,6 +276,18 @@ def _lessons(request: Request, given: Given, output: Output) -> None:
     )
     if is_text and is_whole and request.lesson is not None:
         remember(request.lesson)
+
+
+def _keep_answers(lesson: Lesson, save: Path, is_text: bool) -> None:
+    """Write the answers of stdin to a file, without a terminal."""
+    from qkvsearch.cli.lesson.quizzing import keep_lines
+
+    if not is_text or sys.stdin.isatty():
+        raise click.UsageError(
+            "--save asks questions at a terminal, or reads answers from stdin, a line each; leave "
+            "out --format and -o"
+        )
+    keep_lines(lesson.quizzes, sys.stdin.read().splitlines(), save)
 
 
 def _only(lesson: Lesson, step: int | None) -> Lesson:

@@ -2,13 +2,17 @@
 
 import csv
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
+from qkvsearch.attention.symbols import distinct
 from qkvsearch.errors import DataError, quantity
 from qkvsearch.lessons.parts import Given
+from qkvsearch.lessons.quizzes import SEPARATORS
 from qkvsearch.lessons.workbench import PROJECTED, Workbench
 
 # At most this many tokens are shown: a trace of n tokens writes n³ terms.
@@ -18,6 +22,13 @@ MAX_WIDTH = 64
 DECIMAL_COMMA = re.compile(r"(?<=\d),(?=\d)")
 
 
+class NamedRows(NamedTuple):
+    """A matrix (n, d), and what its rows are called (n,), None where they have no names."""
+
+    names: list[str] | None
+    array: np.ndarray
+
+
 def read_matrix(path: Path) -> np.ndarray:
     """Read a matrix, float64: a row a line, separated by commas, semicolons, tabs or spaces.
 
@@ -25,6 +36,37 @@ def read_matrix(path: Path) -> np.ndarray:
     and column, for what is no number or no CSV, for lines of unequal length, and for a file that
     cannot be read or is larger than a lesson can show.
     """
+    return _matrix(path, _rows(path), first_column=1)
+
+
+def read_named_rows(path: Path) -> NamedRows:
+    """Read a matrix whose rows may begin with a name, such as cat,1.8,0.2.
+
+    Rows have names if the first one has. Raises `DataError` like `read_matrix`, and for a row
+    without a name among others, and for a name that is no single word.
+    """
+    rows = _rows(path)
+    if not _is_word(rows[0][1][0]):
+        return NamedRows(None, _matrix(path, rows, first_column=1))
+    for n, (name, *_) in rows:
+        if not name or not _is_word(name):
+            raise DataError(
+                f"{path}, line {n}: the row has no name, but line {rows[0][0]} has "
+                f"{rows[0][1][0]!r}; name every row or none"
+            )
+        if SEPARATORS.search(name):  # one is asked to name rows in a list
+            raise DataError(
+                f"{path}, line {n}: {name!r} has a space or a comma; name a row by one word"
+            )
+    numbers = [(n, entries[1:]) for n, entries in rows]
+    if not numbers[0][1]:
+        raise DataError(f"{path}, line {rows[0][0]}: {rows[0][1][0]!r} is not a number")
+    names = list(distinct([entries[0] for _, entries in rows]))
+    return NamedRows(names, _matrix(path, numbers, first_column=2))
+
+
+def _rows(path: Path) -> list[tuple[int, list[str]]]:
+    """Return the lines of a file that are no headings, as line numbers with their entries."""
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -35,6 +77,11 @@ def read_matrix(path: Path) -> np.ndarray:
         rows = rows[1:]
     if not rows:
         raise DataError(f"{path}: there are no numbers in it")
+    return rows
+
+
+def _matrix(path: Path, rows: list[tuple[int, list[str]]], first_column: int) -> np.ndarray:
+    """Return the entries as numbers. first_column: where they begin in their lines."""
     width = len(rows[0][1])
     for n, entries in rows:
         if len(entries) != width:
@@ -43,7 +90,7 @@ def read_matrix(path: Path) -> np.ndarray:
                 f"{path}, line {n}: {numbers}, but line {rows[0][0]} has {width}; "
                 "give every row as many"
             )
-        for place, entry in enumerate(entries, start=1):
+        for place, entry in enumerate(entries, start=first_column):
             if not _is_number(entry):
                 raise DataError(f"{path}, line {n}, column {place}: {entry!r} is not a number")
     if len(rows) > MAX_WIDTH or width > MAX_WIDTH:
@@ -94,7 +141,11 @@ def with_own(bench: Workbench, own: Given) -> Workbench:
             f"`mask` {own.mask} hides the last input, and there is no other: give `inputs` two "
             "rows or more"
         )
-    labels = bench.rows if len(x) == len(bench.rows) else "abcdefghijklmnopqrstuvwxyz"[: len(x)]
+    labels: Sequence[str] = bench.rows
+    if own.names is not None:
+        labels = own.names
+    elif len(x) != len(bench.rows):
+        labels = "abcdefghijklmnopqrstuvwxyz"[: len(x)]
     return replace(
         bench, matrices=matrices, rows=labels, columns=labels, mask=own.mask or bench.mask
     )
@@ -127,9 +178,9 @@ def _is_number(entry: str) -> bool:
 def refuse(given: Given, lesson: str, *taken: str) -> None:
     """Raise `DataError` where the reader brought what this lesson has no use for.
 
-    taken: names of the fields of `Given` that it can use.
+    taken: names of the fields of `Given` that it can use. Names come with the inputs.
     """
     for name, value in vars(given).items():
-        if value is not None and name not in taken:
+        if value is not None and name not in (*taken, "names"):
             there = ", ".join(f"`{use}`" for use in taken) or "nothing of your own"
             raise DataError(f"`{name}` has no place in the lesson {lesson}, which takes {there}")

@@ -50,11 +50,13 @@ class Given:
     """What the reader brought: numbers of their own, a sentence, an encoder's name.
 
     inputs (n, d_in), w_query, w_key (d_in, d), w_value (d_in, dv), each None for the lesson's own.
+    names: of the rows of the inputs (n,), None for letters.
     mask: in place of the lesson's. sentence, and which encoder reads it; None for the lesson's.
     What is no character in a sentence (half a pair of UTF-16) becomes U+FFFD.
     """
 
     inputs: np.ndarray | None = None
+    names: Sequence[str] | None = None
     w_query: np.ndarray | None = None
     w_key: np.ndarray | None = None
     w_value: np.ndarray | None = None
@@ -135,7 +137,28 @@ class Curve:
     values: np.ndarray
 
 
-Part = Text | Formula | Matrix | Table | Curve | Workbench | Drawing
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """One of the settings of a switch: what it is called, the matrix that it gives, and a note."""
+
+    name: str
+    matrix: Matrix
+    note: str
+
+
+@dataclass(frozen=True)
+class Switch:
+    """A change for the reader to make: settings of which one is shown at a time.
+
+    name: one word, unique in its lesson. caption: what is changed.
+    """
+
+    name: str
+    caption: str
+    settings: Sequence[Setting]
+
+
+Part = Text | Formula | Matrix | Table | Curve | Workbench | Switch | Drawing
 
 
 @dataclass(frozen=True, eq=False)

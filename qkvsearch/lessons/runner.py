@@ -21,7 +21,19 @@ from qkvsearch.errors import DataError, QkvError
 from qkvsearch.lessons.drawings import Arrows, Flow, Heads
 from qkvsearch.lessons.messages import shown
 from qkvsearch.lessons.parser import Block, LessonDocument
-from qkvsearch.lessons.parts import Code, Curve, Formula, Given, Matrix, Part, Step, Table, Text
+from qkvsearch.lessons.parts import (
+    Code,
+    Curve,
+    Formula,
+    Given,
+    Matrix,
+    Part,
+    Setting,
+    Step,
+    Switch,
+    Table,
+    Text,
+)
 from qkvsearch.lessons.quizzes import Quiz
 
 LOADS = {"LOAD_NAME", "LOAD_GLOBAL"}
@@ -29,7 +41,7 @@ STORES = {"STORE_NAME", "STORE_GLOBAL"}
 NOT_FINITE = re.compile(r"\b(nan|inf)\b")
 USUAL_TYPES = ("float64", "int64", "bool")
 # Fields of text that hold several labels, with " | " between them.
-LISTS = {"rows", "columns", "labels", "axes", "names", "dot_labels"}
+LISTS = {"rows", "columns", "labels", "axes", "names", "dot_labels", "options", "notes"}
 DRAWINGS = {"arrows": Arrows, "flow": Flow, "heads": Heads}
 
 
@@ -275,6 +287,8 @@ class _LessonRun:
             case "curve":
                 values = np.asarray(fields["values"])
                 return [Curve(fields["caption"], fields["x"], values)]
+            case "switch":
+                return [_switch(block.name, fields)]
             case "workbench":
                 return [replace(fields.pop("bench"), name=block.name, **fields)]
         raise ValueError(f"there is no fence `{block.kind}`")
@@ -370,6 +384,20 @@ def _matrix(fields: dict[str, Any]) -> Matrix:
         return Matrix.of(fields.pop("step"), caption, **fields)
     fields["array"] = np.atleast_2d(np.asarray(fields["array"]))
     return Matrix(caption, **fields)
+
+
+def _switch(name: str, fields: dict[str, Any]) -> Switch:
+    """Build a switch from its options, and as many notes and arrays of one shape.
+
+    `matrix` names the matrix; labels and a role are those of a matrix.
+    """
+    caption, matrix = fields.pop("caption"), fields.pop("matrix")
+    given = zip(fields.pop("options"), fields.pop("arrays"), fields.pop("notes"), strict=True)
+    settings = [
+        Setting(option, _matrix({**fields, "caption": matrix, "array": array}), note)
+        for option, array, note in given
+    ]
+    return Switch(name, caption, settings)
 
 
 def _plain(cell: Any) -> Any:

@@ -60,6 +60,8 @@ class Workbench:
     # The mask to begin with, and those to choose from.
     mask: MaskName = "none"
     masks: Sequence[MaskName] = ("none",)
+    # The masks whose weights stand beside one another, whichever is chosen.
+    compared: Sequence[MaskName] = ()
     # How many of the last keys are padding.
     padded: int = 0
     # Of the scores; None is 1/√d.

@@ -137,7 +137,7 @@ class TestRecorded:
     def test_without_a_model_it_says_that_the_numbers_are_recorded(self):
         course = lesson("learning")
         assert "It is not installed here" in told(step_of(course, "A real transformer at work"))
-        assert len(course.steps) == 9
+        assert len(course.steps) == 10
 
     def test_the_strongest_weight_is_given_by_most_words_and_for_the_other_ending(self, recorded):
         place = recorded.strongest
@@ -201,8 +201,8 @@ class TestRecorded:
 
 def test_of_a_sentence_of_ones_own_nothing_is_recorded(nothing_installed):
     course = lesson("learning", Given(sentence="the dog ran as it was late"))
-    assert "No pretrained model is installed here" in course.steps[-2].parts[0].text
-    assert len(course.steps) == 6
+    assert "No pretrained model is installed here" in course.steps[-3].parts[0].text
+    assert len(course.steps) == 7
 
 
 def test_a_model_that_cannot_be_read_is_named(nothing_installed, monkeypatch):
@@ -242,7 +242,7 @@ def test_a_weight_that_is_taken_away_is_away_in_that_head_alone(tiny_bert):
 def test_static_says_that_it_is_no_transformer():
     if models.find("static") is None:
         pytest.skip("needs the static table: pip install 'qkvsearch[encoders]'")
-    step = lesson("learning", Given(encoder="static")).steps[-2]
+    step = lesson("learning", Given(encoder="static")).steps[-3]
     assert "This is no transformer" in step.parts[1].text
     assert "“it” attend to" in step.parts[0].text
     assert "to “animal” is" in step.parts[1].text

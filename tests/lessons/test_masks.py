@@ -6,8 +6,9 @@ import pytest
 from qkvsearch.errors import DataError
 from qkvsearch.lessons import Given, lesson
 from qkvsearch.lessons.compute import masks
-from qkvsearch.lessons.parts import Matrix, Table, Text
-from qkvsearch.lessons.workbench import Workbench
+from qkvsearch.lessons.exports.document import compared_weights
+from qkvsearch.lessons.parts import Matrix, Switch, Table, Text
+from qkvsearch.lessons.workbench import MASKS, Workbench
 
 
 @pytest.fixture
@@ -157,7 +158,7 @@ def test_three_passes_write_what_one_pass_computes(found):
 
 
 @pytest.mark.point(59)
-def test_the_three_results_side_by_side(found, showing):
+def test_the_four_results_side_by_side(found, showing):
     np.testing.assert_allclose(
         found(59)["none"],
         [[1.52580877, 2.60885937], [1.86533187, 2.60885937],
@@ -166,11 +167,43 @@ def test_the_three_results_side_by_side(found, showing):
     )  # fmt: skip
     np.testing.assert_array_equal(found(59)["padding"], found(54)["outputs"])
     np.testing.assert_array_equal(found(59)["look-ahead"], found(57)["outputs"])
-    np.testing.assert_allclose(found(59)["differences"], [0, 0], atol=1e-14)
-    assert len(parts(showing(59), Matrix)) == 3
+    np.testing.assert_allclose(found(59)["differences"], [0, 0, 0], atol=1e-14)
+    assert len(parts(showing(59), Matrix)) == 4
     (own,) = parts(showing(59), Workbench)
-    for mask in ("none", "padding", "look-ahead"):
+    assert own.compared == MASKS
+    for mask in MASKS:
         np.testing.assert_array_equal(own.steps(mask=mask)["outputs"], found(59)[mask])
+
+
+def test_the_weights_under_both_masks_are_0_where_either_hides(showing):
+    (own,) = parts(showing(59), Workbench)
+    none, padding, look_ahead, both = (matrix.array > 0 for matrix in compared_weights(own))
+    assert none.all()
+    np.testing.assert_array_equal(both, padding & look_ahead)
+    assert not np.array_equal(both, padding)
+    assert not np.array_equal(both, look_ahead)
+
+
+# --- a mask in another place ---
+
+
+def test_a_mask_on_q_or_k_hides_nothing(taught):
+    (switch,) = (part for step in taught("masks").steps[:6] for part in parts(step, Switch))
+    column, in_k, in_q_and_k, row_too = (one.matrix.array for one in switch.settings)
+    np.testing.assert_array_equal(column[:, 3], [0] * 4)
+    np.testing.assert_allclose(column.sum(axis=1), [1] * 4)
+    assert (in_k[:, 3] > 0).all()
+    assert (in_q_and_k[:, 3] > 0).all()
+    np.testing.assert_allclose(in_q_and_k[3], [0.25] * 4)
+    np.testing.assert_array_equal(row_too[:3], column[:3])
+    assert np.isnan(row_too[3]).all()
+
+
+def test_each_setting_of_the_layers_shows_how_far_the_words_move(showing, found):
+    (switch,) = parts(showing(60), Switch)
+    shown = [one.matrix.array[0] for one in switch.settings]
+    np.testing.assert_array_equal(shown, list(found(60)["moved"].values()))
+    assert list(switch.settings[0].matrix.columns) == ["a", "b", "c"]
 
 
 # --- in several layers ---

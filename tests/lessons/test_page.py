@@ -10,9 +10,10 @@ import pytest
 
 from qkvsearch.lessons import LESSONS, language
 from qkvsearch.lessons.drawings import Arrows, AttendedText, Drawing, Flow, Heads
+from qkvsearch.lessons.exports.document import compared_weights
 from qkvsearch.lessons.exports.page import to_page
 from qkvsearch.lessons.messages import shown
-from qkvsearch.lessons.parts import Curve, Formula, Lesson, Matrix, Step, Table, Text
+from qkvsearch.lessons.parts import Curve, Formula, Lesson, Matrix, Step, Switch, Table, Text
 from qkvsearch.lessons.quizzes import Quiz
 from qkvsearch.lessons.workbench import Workbench
 
@@ -135,6 +136,9 @@ def test_every_matrix_table_and_workbench_is_there_unrounded(name, taught):
                 check(next(tables), part.name, part.array)
             if isinstance(part, Table):
                 check_table(next(tables), part)
+            if isinstance(part, Switch):
+                for setting in part.settings:
+                    check(next(tables), setting.matrix.name, setting.matrix.array)
             if isinstance(part, Workbench):
                 check_bench(tables, part)
             if isinstance(part, Drawing):
@@ -166,6 +170,13 @@ def check_bench(tables, part):
         table = next(tables)
         assert table["attributes"]["data-given"] == name
         check(table, "", array)
+    for mask, matrix in zip(part.compared, compared_weights(part), strict=True):
+        table = next(tables)
+        assert (table["attributes"]["data-step"], table["attributes"]["data-mask"]) == (
+            "weights",
+            mask,
+        )
+        check(table, matrix.name, matrix.array)
     for name in [name for name in steps if name not in part.matrices]:
         table = next(tables)
         assert table["attributes"]["data-step"] == name

@@ -96,12 +96,13 @@ def _mix(flow: Flow, indent: int, left: int, longest: int) -> Iterator[Text]:
 def _heads(heads: Heads, width: int) -> Iterator[Text]:
     """Draw what the chosen word attends to, from the largest weight on."""
     words = [printable(str(word)) for word in heads.first.words]
-    row = heads.weights[heads.word]
+    word = heads.word or 0
+    row = heads.weights[word]
     left = max(map(cell_len, words))
     if heads.place:
         yield wrapped(Text(printable(heads.place)), width)
     for place in np.argsort(-row, kind="stable")[:MAX_WORDS]:
-        line = Text(f"{words[heads.word]} → {padded(words[place], left)} ")
+        line = Text(f"{words[word]} → {padded(words[place], left)} ")
         line.append(bar(float(row[place])), style=COLOURS["weights"])
         line.append(f" {shown(float(row[place]))}")
         yield line

@@ -12,6 +12,7 @@ from qkvsearch._utils.files import write_file
 from qkvsearch.cli.lesson.view import bold, paragraph, prose, title
 from qkvsearch.cli.render import write_text
 from qkvsearch.cli.text_table import rendered
+from qkvsearch.errors import DataError, quantity
 from qkvsearch.lessons.messages import say
 from qkvsearch.lessons.quizzes import Quiz
 
@@ -36,14 +37,12 @@ def ask(quizzes: Sequence[Quiz], save: Path | None = None) -> None:
     to this CSV file after the last question.
     """
     n_right = 0
-    answers = [("quiz", "answer", "right")]
+    answers: list[tuple[Quiz, str]] = []
     for number, quiz in enumerate(quizzes, start=1):
         number_of = say("Question {number} of {n}", number=number, n=len(quizzes))
         write_text(f"\n{_heading(number_of)}{rendered(_question(quiz))}")
         if save is not None:
-            given = _answered(quiz, save)
-            right = "yes" if quiz.is_right(given) else "no"
-            answers.append((quiz.name, given, right))
+            answers.append((quiz, _answered(quiz, save)))
         elif _tried(quiz):
             n_right += 1
             write_text(_heading(say("Right.")))
@@ -51,13 +50,40 @@ def ask(quizzes: Sequence[Quiz], save: Path | None = None) -> None:
             write_text(_heading(say("Not quite: it is {answer}.", answer=quiz.solution)))
             write_text(prose(quiz.worked))
     if save is not None:
-        written = io.StringIO()
-        csv.writer(written, lineterminator="\n").writerows(answers)
-        write_file(save, written.getvalue().encode())
-        write_text(f"\n{prose(say('The answers are in {file}.', file=str(save)))}")
+        write_text("\n")
+        _keep(answers, save)
     else:
         score = say("{right} of {n} right.", right=n_right, n=len(quizzes))
         write_text(f"\n{prose(score)}")
+
+
+def keep_lines(quizzes: Sequence[Quiz], lines: Sequence[str], save: Path) -> None:
+    """Write the answers of a file to a CSV file: a line for each question, empty for none.
+
+    Raises `DataError` where there are more or fewer, or a line cannot be an answer.
+    """
+    given = [line.strip() for line in lines]
+    while len(given) > len(quizzes) and not given[-1]:
+        given.pop()
+    if len(given) != len(quizzes):
+        raise DataError(
+            f"stdin has {quantity(len(given), 'line')}, but there are {len(quizzes)} questions; "
+            "give a line for each, an empty one for no answer"
+        )
+    for n, (quiz, answer) in enumerate(zip(quizzes, given, strict=True), start=1):
+        if answer and (complaint := quiz.complaint(answer)):
+            raise DataError(f"stdin, line {n}, {quiz.name}: {answer!r}: {complaint}")
+    _keep(list(zip(quizzes, given, strict=True)), save)
+
+
+def _keep(answers: Sequence[tuple[Quiz, str]], save: Path) -> None:
+    """Write what was answered, and whether it is right, to a CSV file, and say so."""
+    rows = [("quiz", "answer", "right")]
+    rows += [(quiz.name, given, "yes" if quiz.is_right(given) else "no") for quiz, given in answers]
+    written = io.StringIO()
+    csv.writer(written, lineterminator="\n").writerows(rows)
+    write_file(save, written.getvalue().encode())
+    write_text(prose(say("The answers are in {file}.", file=str(save))))
 
 
 def _answered(quiz: Quiz, save: Path | None = None) -> str:

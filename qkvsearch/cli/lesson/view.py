@@ -14,9 +14,10 @@ from qkvsearch.cli.text_table import rendered
 from qkvsearch.cli.wrapping import terminal_width, wrapped
 from qkvsearch.lessons import COURSE_LESSONS
 from qkvsearch.lessons.drawings import Drawing
+from qkvsearch.lessons.exports.document import compared_weights
 from qkvsearch.lessons.exports.markdown import duration
 from qkvsearch.lessons.messages import say, shown
-from qkvsearch.lessons.parts import Curve, Formula, Lesson, Matrix, Part, Table, Text
+from qkvsearch.lessons.parts import Curve, Formula, Lesson, Matrix, Part, Switch, Table, Text
 from qkvsearch.lessons.workbench import Workbench
 from qkvsearch.terminal import printable
 
@@ -58,7 +59,14 @@ def _block(part: Part, lesson: Lesson, explained: set[str]) -> str:
     if isinstance(part, Drawing):
         return rendered(drawing_view(part, terminal_width()))
     if isinstance(part, Workbench):
-        return rendered([_workbench(part, lesson.name)])
+        compared = [_block(matrix, lesson, explained) for matrix in compared_weights(part)]
+        return "\n".join([*compared, rendered([_workbench(part, lesson.name)])])
+    if isinstance(part, Switch):
+        blocks = [rendered([bold(part.caption)])]
+        for setting in part.settings:
+            named = say("*{setting}*: {note}", setting=setting.name, note=setting.note)
+            blocks += [prose(named), _block(setting.matrix, lesson, explained)]
+        return "\n".join(blocks)
     return rendered(_view(part))
 
 

@@ -1,6 +1,5 @@
 """Lesson on context: a sentence with a word that occurs twice, and how outputs depend on inputs."""
 
-import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -8,7 +7,7 @@ import numpy as np
 from qkvsearch._utils.folding import fold
 from qkvsearch.attention.gradients import attention_vjp
 from qkvsearch.errors import QkvError
-from qkvsearch.text.analysis import CJK, RUNS
+from qkvsearch.lessons.compute.sentences import words_of
 
 MAX_WORDS = 12
 
@@ -36,16 +35,6 @@ def twice_in(sentence: str) -> tuple[list[str], int, int]:
         f"`sentence` {sentence!r} has no word that comes back after another one, as in "
         '"I saw a saw": this lesson asks what tells the two apart'
     )
-
-
-def words_of(sentence: str) -> list[str]:
-    """Return the words; of Chinese, which has no spaces, the characters.
-
-    >>> words_of("I saw a saw."), words_of("我看我")
-    (['I', 'saw', 'a', 'saw'], ['我', '看', '我'])
-    """
-    runs = RUNS.findall(sentence)
-    return [w for run in runs for w in (run if re.match(f"[{CJK}]", run) else [run])]
 
 
 def vectors_of(words: Sequence[str], d: int = 4) -> np.ndarray:

@@ -16,6 +16,8 @@ from qkvsearch.attention.gradients import attention_vjp
 from qkvsearch.attention.layers.basic import gaussian, kaiming_normal, xavier_normal
 from qkvsearch.attention.training import Adam, mean_squared_error
 from qkvsearch.errors import QkvError
+from qkvsearch.lessons.compute.context_search import recorded_layers
+from qkvsearch.lessons.compute.sentences import by_words, words_of
 from qkvsearch.lessons.drawings import AttendedText
 from qkvsearch.lessons.drawings.attention_lines import LEVELS
 from qkvsearch.lessons.parts import Given
@@ -191,7 +193,7 @@ def ask(given: Given) -> AttendQuestion:
     if model is None:
         return AttendQuestion("nobody" if is_own else "recorded", problem)
     sentence = ANIMAL.sentences[0] if given.sentence is None else given.sentence
-    text = model.attend(sentence)
+    text = read(model, sentence)
     word = word_to_ask(text)
     focused = focus(text, word, None if is_own else "animal")
     return AttendQuestion(
@@ -204,6 +206,11 @@ def ask(given: Given) -> AttendQuestion:
         model=model,
         focus=focused,
     )
+
+
+def read(encoder: Any, sentence: str) -> EncodedText:
+    """Return the sentence as the encoder reads it, in the words that the lesson sees in it."""
+    return by_words(encoder.attend(sentence), words_of(sentence))
 
 
 def encoder_for(given: Given) -> tuple[str, Any, str]:
@@ -257,6 +264,8 @@ class HeadEvidence:
     target: int
     # Of the word with every word, before any layer and after the last (2, n).
     cosines: np.ndarray
+    # Those before any layer and after each of them (n_layers + 1, n).
+    depths: np.ndarray
     # What the function `removed` returns.
     removed: list[dict[str, Any]]
     # Where the sentence has two endings: the text with the second, the cosine of the two words in
@@ -328,13 +337,13 @@ def measured(
     encoder: Any, sentence: str, word: str, target: str, has_twin: bool = False
 ) -> HeadEvidence:
     """Measure a text's weights; has_twin: whether the sentence is the first of ANIMAL."""
-    text = encoder.attend(sentence)
+    text = read(encoder, sentence)
     i = text.position(word)
     j = text.position(target)
-    first_and_last = text.word_vectors()[[0, -1]]
-    cosines = cosine(first_and_last[:, [i]], first_and_last)
+    vectors = text.word_vectors()
+    depths = cosine(vectors[:, [i]], vectors)
     attended = AttendedText(list(text.words), text.word_weights())
-    result = HeadEvidence(attended, i, j, cosines, removed=[])
+    result = HeadEvidence(attended, i, j, depths[[0, -1]], depths, removed=[])
     heads = dict.fromkeys([result.strongest, result.singled])  # once, if they are the same
     result = replace(result, removed=removed(encoder, text, i, j, heads))
     if not has_twin:
@@ -439,6 +448,7 @@ def recorded() -> HeadEvidence:
     target = list(text.words).index("animal")
     fields = json.loads(RECORDED.read_text(encoding="utf-8"))
     fields["cosines"] = np.array(fields["cosines"])
+    fields["depths"] = recorded_layers()["cosines"]
     fields["turns"] = np.array(fields["turns"])
     return HeadEvidence(text, word, target, other=other, **fields)
 

@@ -21,6 +21,11 @@ def titles() -> list[str]:
     return _column("title")[_rows()].tolist()
 
 
+def all_titles() -> list[str]:
+    """Return the titles of all videos of the sample."""
+    return _column("title").tolist()
+
+
 def categories() -> tuple[list[str], np.ndarray]:
     """Return the categories of the eight videos, and for each video a 1 at its own (8, n)."""
     of_video = _column("category")[_rows()]

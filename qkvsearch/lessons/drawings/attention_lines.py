@@ -56,7 +56,8 @@ class Heads(Drawing):
     # Those that are shown first.
     layer: int = 0
     head: int = 0
-    word: int = 0
+    # None stands for all of them, in a picture that does not answer.
+    word: int | None = 0
     # What the heads are called, where they are no heads of a model; else they are counted.
     names: Sequence[str] = ()
 
@@ -72,6 +73,8 @@ class Heads(Drawing):
     @property
     def told(self) -> str:
         words = self.first.words
+        if self.word is None:
+            return self.place or self.caption
         row = self.weights[self.word]
         best = np.argsort(-row, kind="stable")[:NAMED]
         pairs = say("; ").join(say("{word} {weight}", word=words[j], weight=row[j]) for j in best)
@@ -139,7 +142,7 @@ def _coded(codes: np.ndarray) -> str:
 # --- the SVG ---
 
 
-def _lines(weights: np.ndarray, word: int) -> Iterator[Html]:
+def _lines(weights: np.ndarray, word: int | None) -> Iterator[Html]:
     for i, j in zip(*np.nonzero(weights >= MIN_WEIGHT), strict=True):
         weight = float(weights[i, j])
         yield curve(
@@ -149,11 +152,11 @@ def _lines(weights: np.ndarray, word: int) -> Iterator[Html]:
             _height(j),
             stroke_width=number(0.5 + LINE_WIDTH * weight),
             stroke_opacity=f"{0.15 + 0.85 * min(weight, 1):.2f}",
-            class_=None if i == word else "faint",
+            class_=None if word in (None, i) else "faint",
         )
 
 
-def _words(words: list[str], word: int) -> Iterator[Html]:
+def _words(words: list[str], word: int | None) -> Iterator[Html]:
     for i, label in enumerate(words):
         chosen = "word lit" if i == word else "word"
         yield text(LEFT, _height(i) + 4, label, "end", class_=chosen, data_asks=str(i))

@@ -4,8 +4,18 @@ from typing import Any
 
 from qkvsearch.lessons.drawings import Drawing
 from qkvsearch.lessons.messages import mark, plain, say
-from qkvsearch.lessons.parts import Curve, Formula, Lesson, Matrix, Role, Step, Table, Text
-from qkvsearch.lessons.workbench import Workbench
+from qkvsearch.lessons.parts import (
+    Curve,
+    Formula,
+    Lesson,
+    Matrix,
+    Role,
+    Step,
+    Switch,
+    Table,
+    Text,
+)
+from qkvsearch.lessons.workbench import Workbench, mask_of
 
 COURSE = mark("Attention, step by step")
 # What a matrix is, in words: a colour never stands alone.
@@ -20,6 +30,27 @@ ROLE_NAMES: dict[Role, str] = {
     "weighted": mark("weighted value"),
     "output": mark("output"),
 }
+MASK_NAMES = {
+    "none": mark("no mask"),
+    "padding": mark("padding"),
+    "look-ahead": mark("look-ahead"),
+    "both": mark("both: padding and look-ahead"),
+}
+
+
+def compared_weights(bench: Workbench) -> list[Matrix]:
+    """Return a workbench's weights under each of the masks that it compares."""
+    labels = list(bench.rows), list(bench.columns)
+    return [
+        Matrix(
+            say(MASK_NAMES[mask]),
+            bench.steps(mask=mask)["weights"],
+            *labels,
+            "weights",
+            visible=mask_of(mask, len(bench.rows), len(bench.columns), bench.padded),
+        )
+        for mask in bench.compared
+    ]
 
 
 def to_document(lesson: Lesson, quizzes: bool = True) -> dict[str, Any]:
@@ -68,6 +99,13 @@ def _part(part: Any) -> dict[str, Any]:
             return {"kind": "curve", "name": part.name, "x": part.x, "values": plain(part.values)}
         case Workbench():
             return _workbench(part)
+        case Switch():
+            settings = [
+                {"name": one.name, "matrix": _matrix(one.matrix), "note": one.note}
+                for one in part.settings
+            ]
+            about = {"name": part.name, "caption": part.caption}
+            return {"kind": "switch", **about, "settings": settings}
         case Drawing():
             about = {"name": part.name, "caption": part.caption, "told": part.told}
             return {"kind": type(part).__name__.lower(), **about, **plain(part.numbers())}
@@ -96,4 +134,5 @@ def _workbench(bench: Workbench) -> dict[str, Any]:
         "rows": list(bench.rows),
         "columns": list(bench.columns),
         "widths": plain(bench.widths or {}),
+        "compared": [_matrix(matrix) for matrix in compared_weights(bench)],
     }

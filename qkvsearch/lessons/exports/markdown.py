@@ -9,10 +9,10 @@ from rich.cells import cell_len
 
 from qkvsearch.lessons import guidance
 from qkvsearch.lessons.drawings import Drawing
-from qkvsearch.lessons.exports.document import COURSE, ROLE_NAMES
+from qkvsearch.lessons.exports.document import COURSE, ROLE_NAMES, compared_weights
 from qkvsearch.lessons.exports.page.drawings import as_address
 from qkvsearch.lessons.messages import say, shown
-from qkvsearch.lessons.parts import Curve, Formula, Lesson, Matrix, Step, Table, Text
+from qkvsearch.lessons.parts import Curve, Formula, Lesson, Matrix, Step, Switch, Table, Text
 from qkvsearch.lessons.quizzes import Quiz
 from qkvsearch.lessons.workbench import Workbench
 
@@ -130,7 +130,14 @@ def part(part: Any) -> str:
             rows = [[shown(place), shown(part.values[place])] for place in at]
             return f"**{_prose(part.name)}**\n\n{table([part.x, part.name], rows, [])}"
         case Workbench():
-            return f"> **{say('Try it.')}** {_prose(part.caption)}"
+            compared = [line for matrix in compared_weights(part) for line in _matrix(matrix)]
+            return "\n\n".join([*compared, f"> **{say('Try it.')}** {_prose(part.caption)}"])
+        case Switch():
+            lines = [f"**{_prose(part.caption)}**"]
+            for setting in part.settings:
+                named = say("*{setting}*: {note}", setting=setting.name, note=setting.note)
+                lines += [_prose(named), *_matrix(setting.matrix)]
+            return "\n\n".join(lines)
         case Drawing():
             return "\n\n".join([f"**{_prose(part.caption)}**", *_pictures(part)])
     raise TypeError(f"a lesson has no part of type {type(part).__name__}")

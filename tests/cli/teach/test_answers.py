@@ -1,6 +1,9 @@
 """Questions printed with their answers, and asked."""
 
+import csv
 import re
+
+import pytest
 
 from qkvsearch.cli.lesson import quizzing
 
@@ -32,3 +35,31 @@ def test_questions_that_are_asked_are_counted_from_1(capsys, monkeypatch, taught
     assert f"{n} of {n} right." in told
     asked = re.findall(r"Question (\d+) of (\d+)", told)
     assert asked == [(str(number), str(n)) for number in range(1, n + 1)]
+
+
+class TestAnswersFromAFile:
+    """`teach check --save` without a terminal."""
+
+    def test_a_line_for_each_question_is_judged_and_kept(self, qkv, computed, tmp_path):
+        quizzes = computed("check").quizzes
+        lines = [typed(quiz) for quiz in quizzes[:-1]]
+        answer = qkv("teach", "check", "--save", "a.csv", stdin="\n".join([*lines, "", "", ""]))
+        assert answer.code == 0
+        assert "The answers are in a.csv." in answer.stdout
+        rows = list(csv.DictReader((tmp_path / "a.csv").open()))
+        assert [row["quiz"] for row in rows] == [quiz.name for quiz in quizzes]
+        assert [row["right"] for row in rows] == ["yes"] * (len(quizzes) - 1) + ["no"]
+
+    @pytest.mark.parametrize(
+        ("given", "said"),
+        [
+            ("1\n2\n", "stdin has 2 lines, but there are 10 questions"),
+            ("1\n" * 11, "stdin has 11 lines"),
+            ("1\n1\nx\n" + "1\n" * 7, "stdin, line 3, check.3: 'x': Type the number of a choice"),
+        ],
+    )
+    def test_what_is_no_answer_writes_nothing(self, qkv, tmp_path, given, said):
+        answer = qkv("teach", "check", "--save", "a.csv", stdin=given)
+        assert answer.code == 1
+        assert said in answer.stderr
+        assert not (tmp_path / "a.csv").exists()

@@ -28,6 +28,33 @@ def test_ones_own_matrices_go_through_the_lesson(qkv, own):
     assert same.stdout == answer.stdout
 
 
+@pytest.mark.parametrize("heading", ["", "word,x1,x2,x3,x4\n"])
+def test_rows_are_called_by_their_names(qkv, tmp_path, heading):
+    (tmp_path / "named.csv").write_text(heading + "cat,1.8,0.2,1,0\ndog,1.6,0.1,0,1\n")
+    answer = qkv("teach", NAME, "--input", "named.csv", "--format", "json")
+    parts = [part for step in answer.json()["steps"] for part in step["parts"]]
+    matrices = {part["name"]: part for part in parts if part["kind"] == "matrix"}
+    assert matrices["queries Q"]["rows"] == ["cat", "dog"]
+    assert matrices["weights"]["columns"] == ["cat", "dog"]
+    assert matrices["inputs X"]["values"] == [[1.8, 0.2, 1.0, 0.0], [1.6, 0.1, 0.0, 1.0]]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("cat,1,2\n3,4,5\n", "line 2: the row has no name, but line 1 has 'cat'"),
+        ("big cat,1,2\n", "line 1: 'big cat' has a space"),
+        ("cat,1,2\ndog,1\n", "line 2: 1 number, but line 1 has 2"),
+        ("cat,1,2\ndog,1,red\n", "line 2, column 3: 'red' is not a number"),
+    ],
+)
+def test_a_name_that_cannot_be_is_a_sentence(qkv, tmp_path, text, said):
+    (tmp_path / "named.csv").write_text(text)
+    answer = qkv("teach", NAME, "--input", "named.csv")
+    assert answer.code == 1
+    assert said in answer.stderr
+
+
 @pytest.mark.parametrize(
     ("args", "said"),
     [
@@ -56,7 +83,7 @@ def test_what_cannot_be_is_a_sentence(qkv, own, args, said):
         (NAME, "--all"), (NAME, "--list"), ("--all", "--list"), ("--step", "1"),
         ("--all", "--step", "1"),
         ("--input", "x.csv"), ("--all", "--mask", "both"),
-        ("--save", "a.csv"), ("check", "--save", "a.csv"),
+        ("--save", "a.csv"), ("check", "--save", "a.csv", "--format", "json"),
         (NAME, "--format", "csv"), (NAME, "--format", "jsonl"), (NAME, "-o", "a.parquet"),
         ("--list", "--format", "html"), ("--format", "ipynb"), (NAME, "-o", "a.docx"),
         (NAME, "--step", "1", "--format", "ipynb"), (NAME, "--lang", "de"),

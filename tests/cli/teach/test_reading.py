@@ -56,7 +56,7 @@ def test_symbols_stand_one_below_another(qkv):
 
 
 def test_the_mask_is_seen_without_colour(qkv):
-    text = qkv("teach", "masks", "--step", 6).stdout
+    text = qkv("teach", "masks", "--step", 7).stdout
     assert re.search(r"^a  5\.66 +· −∞ +· −∞ +· −∞$", text, re.M)
     assert re.search(r"^a  █ 1 +· 0 +· 0 +· 0$", text, re.M)
     assert "· hidden by the mask." in text

@@ -96,9 +96,9 @@ def test_b_goes_back_and_a_lesson_goes_on_where_it_was_left(at_a_terminal):
     assert progress.places() == {} or progress.done() == {"dot-product"}
     progress.keep_place("masks", 3)
     answer = at_a_terminal("teach", "masks", types=["b", "q"])
-    assert "You were at step 3 of 8" in answer.stdout
+    assert "You were at step 3 of 9" in answer.stdout
     shown = [line for line in answer.stdout.splitlines() if line.startswith("Step ")]
-    assert [line.partition(":")[0] for line in shown] == ["Step 3 of 8", "Step 2 of 8"]
+    assert [line.partition(":")[0] for line in shown] == ["Step 3 of 9", "Step 2 of 9"]
     assert progress.places() == {"masks": 2}
     assert "Go on at step 2: qkvsearch teach masks" in at_a_terminal("teach", types=["q"]).stdout
 

@@ -22,9 +22,17 @@ from qkvsearch.lessons.parts import Lesson
 FILES = Path(__file__).parent
 # What the page is made of, in this order, behind the tokens of all pages. The server's pages of the
 # course load the same files.
-STYLES = ("colours.css", "page.css", "matrices.css", "drawings.css", "figure.css", "print.css")
+STYLES = (
+    "colours.css",
+    "page.css",
+    "matrices.css",
+    "drawings.css",
+    "figure.css",
+    "switch.css",
+    "print.css",
+)
 DRAWINGS = ("player.js", "arrows.js", "flow.js", "heads.js")
-SCRIPTS = ("attention.js", "numbers.js", "bench.js", *DRAWINGS, "page.js")
+SCRIPTS = ("attention.js", "numbers.js", "bench.js", "switch.js", *DRAWINGS, "page.js")
 # Of the page alone; the server keeps progress by a script of its own.
 OWN_SCRIPTS = ("keep.js",)
 
@@ -34,19 +42,15 @@ def to_page(lessons: Sequence[Lesson], quizzes: bool = True) -> str:
 
     Style and script are in it, each allowed by its hash; nothing else may be loaded or run.
     """
-    style, script = (
-        "".join((FILES / name).read_text(encoding="utf-8") for name in names)
-        for names in (STYLES, (*SCRIPTS, *OWN_SCRIPTS))
-    )
-    style, script = f"\n{tokens()}{style}", f"\n{script}"
+    style = inlined_styles(STYLES)
+    script = inlined((*SCRIPTS, *OWN_SCRIPTS))
     course = say(COURSE)
     title = course if len(lessons) != 1 else f"{lessons[0].title} · {course}"
     return Template((FILES / "page.html").read_text(encoding="utf-8")).substitute(
         language=LANGUAGES[spoken()].tag,
         digits=digits(),
         title=joined([title]),
-        policy=f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; "
-        "base-uri 'none'; form-action 'none'",
+        policy=policy(style, script),
         style=style,
         script=script,
         # No text can end the element that holds it.
@@ -57,6 +61,24 @@ def to_page(lessons: Sequence[Lesson], quizzes: bool = True) -> str:
         contents_title=joined([say("Contents")]),
         contents=contents(lessons, quizzes),
         lessons=joined([article(lesson, quizzes) for lesson in lessons], "\n"),
+    )
+
+
+def inlined_styles(names: Sequence[str]) -> str:
+    """Return the text of styles that a page holds itself, behind the tokens of all pages."""
+    return f"\n{tokens()}{inlined(names)}"
+
+
+def inlined(names: Sequence[str]) -> str:
+    """Return the text of scripts or styles that a page holds itself."""
+    return "\n" + "".join((FILES / name).read_text(encoding="utf-8") for name in names)
+
+
+def policy(style: str, script: str) -> str:
+    """Return the policy of a page in which this style and script are all that is allowed."""
+    return (
+        f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; "
+        "base-uri 'none'; form-action 'none'"
     )
 
 

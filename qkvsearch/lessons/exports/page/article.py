@@ -1,6 +1,6 @@
 """The parts of the course's page: contents, lessons with their steps, what the script says."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import get_args
 
@@ -10,9 +10,22 @@ from qkvsearch.lessons.exports.page.bench import workbench
 from qkvsearch.lessons.exports.page.drawings import drawing, drawing_words
 from qkvsearch.lessons.exports.page.figures import curve, matrix, side_by_side, swatch, table
 from qkvsearch.lessons.exports.page.questions import questions
+from qkvsearch.lessons.exports.page.switch import switch
 from qkvsearch.lessons.markup import Html, element, joined, mathematics, prose
 from qkvsearch.lessons.messages import say
-from qkvsearch.lessons.parts import Curve, Formula, Lesson, Matrix, Part, Role, Step, Table, Text
+from qkvsearch.lessons.parts import (
+    Code,
+    Curve,
+    Formula,
+    Lesson,
+    Matrix,
+    Part,
+    Role,
+    Step,
+    Switch,
+    Table,
+    Text,
+)
 from qkvsearch.lessons.workbench import Workbench
 
 
@@ -81,24 +94,9 @@ def article(lesson: Lesson, quizzes: bool) -> Html:
 
 def _step(step: Step, lesson: Lesson, number: int) -> Html:
     place = f"{lesson.name}-{number}"
-    shown: list[str] = []
-    for is_matrix, parts in groupby(step.parts, key=lambda part: isinstance(part, Matrix)):
-        if is_matrix:
-            shown.append(side_by_side([matrix(part) for part in parts]))  # type: ignore[arg-type]
-        else:
-            shown += [
-                _part(part, lesson.name, f"{place}-{len(shown) + i}")
-                for i, part in enumerate(parts)
-            ]
+    shown = [html for _, html in blocks(step, lesson.name, place)]
     if step.code:
-        shown.append(
-            element(
-                "details",
-                element("summary", say("The same in Python")),
-                element("pre", element("code", step.code.source)),
-                class_="code",
-            )
-        )
+        shown.append(code(step.code))
     counter = element("span", f"{lesson.number}.{number}", class_="counter")
     return element(
         "section",
@@ -107,6 +105,33 @@ def _step(step: Step, lesson: Lesson, number: int) -> Html:
         id=place,
         class_="step",
         aria_labelledby=f"{place}-title",
+    )
+
+
+def blocks(step: Step, lesson: str, place: str) -> Iterator[tuple[list[Part], Html]]:
+    """Yield the parts of a step with their HTML; matrices that follow one another are one block.
+
+    lesson: its name. place: a part of ids, unique in the page.
+    """
+    number = 0  # of the blocks so far
+    for is_matrix, parts in groupby(step.parts, key=lambda part: isinstance(part, Matrix)):
+        if is_matrix:
+            group = list(parts)
+            yield group, side_by_side([matrix(part) for part in group])  # type: ignore[arg-type]
+            number += 1
+            continue
+        for part in parts:
+            yield [part], _part(part, lesson, f"{place}-{number}")
+            number += 1
+
+
+def code(shown: Code) -> Html:
+    """Return the code of a step, to be unfolded."""
+    return element(
+        "details",
+        element("summary", say("The same in Python")),
+        element("pre", element("code", shown.source)),
+        class_="code",
     )
 
 
@@ -123,6 +148,8 @@ def _part(part: Part, lesson: str, place: str) -> Html:
             return curve(part, f"curve-{place}")
         case Workbench():
             return workbench(part, lesson)
+        case Switch():
+            return switch(part, lesson)
         case Drawing():
             return drawing(part, lesson)
     raise TypeError(f"the page does not know how to show a {type(part).__name__}")

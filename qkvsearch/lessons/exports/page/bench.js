@@ -35,8 +35,10 @@ const startBench = (bench, say) => {
 
   let waiting;
   const compute = () => {
-    const steps = attention.steps(matrices, state);
+    const chosen = attention.steps(matrices, state);
     for (const table of computed) {
+      const { mask } = table.dataset; // its own, where masks are compared
+      const steps = mask ? attention.steps(matrices, { ...state, mask }) : chosen;
       const step = table.dataset.step;
       const hides = step === "masked" || step === "weights";
       cellsOf(table).forEach((row, i) =>

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from qkvsearch.attention.symbols import numbered
+from qkvsearch.lessons.exports.document import MASK_NAMES, compared_weights
 from qkvsearch.lessons.exports.page.figures import matrix, side_by_side
 from qkvsearch.lessons.markup import Html, element
 from qkvsearch.lessons.messages import mark, say, shown
@@ -40,12 +41,6 @@ STEP_NOTES = {
     "weights": mark("each row of scores, normalized"),
     "outputs": mark("weights · V"),
 }
-MASK_NAMES = {
-    "none": mark("no mask"),
-    "padding": mark("padding"),
-    "look-ahead": mark("look-ahead"),
-    "both": mark("both: padding and look-ahead"),
-}
 NORMALIZER_NAMES = {
     "softmax": "softmax",
     "relu": mark("ReLU, over its sum"),
@@ -66,6 +61,11 @@ def workbench(bench: Workbench, lesson: str) -> Html:
         for name, array in steps.items()
         if name not in bench.matrices
     ]
+    compared = [
+        matrix(part, data_step="weights", data_mask=mask)
+        for mask, part in zip(bench.compared, compared_weights(bench), strict=True)
+    ]
+    beside = [element("h5", say("The weights under each mask")), side_by_side(compared)]
     # Without values there are no weights, so nothing to hide, to scale or to normalize.
     controls = _controls(bench, place) if "weights" in steps else []
     reset = element("button", say("Reset"), type="button", class_="reset")
@@ -84,6 +84,7 @@ def workbench(bench: Workbench, lesson: str) -> Html:
             hidden=True,
         ),
         side_by_side(given),
+        *(beside if compared else []),
         element("h5", say("What follows from them")),
         side_by_side(computed),
         element("p", class_="status", role="status"),

@@ -33,7 +33,7 @@ def drawing(part: Drawing, lesson: str) -> Html:
         open=is_beside,
     )
     pictures = [element("div", picture, class_="picture") for picture in part.pictures(place)]
-    if isinstance(part, Heads) and len(part.first.weights) > 1:
+    if isinstance(part, Heads) and min(part.first.weights.shape[:2]) > 1:
         pictures.append(_overview(part))
     below = []
     if is_beside:

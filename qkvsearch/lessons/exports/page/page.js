@@ -7,6 +7,8 @@
 
   for (const bench of document.querySelectorAll("[data-bench]")) startBench(bench, say);
 
+  for (const part of document.querySelectorAll("[data-switch]")) startSwitch(part);
+
   for (const drawing of document.querySelectorAll("[data-drawing]")) {
     drawings[drawing.dataset.drawing](drawing, say);
   }

@@ -11,7 +11,7 @@ from qkvsearch.lessons.quizzes import Quiz
 def questions(quizzes: Sequence[Quiz], lesson: str) -> Html:
     """Return the section of a lesson's quizzes."""
     place = f"quiz-{lesson}"
-    forms = [_form(quiz, number, f"{place}-{number}") for number, quiz in enumerate(quizzes, 1)]
+    forms = [form(quiz, number, f"{place}-{number}") for number, quiz in enumerate(quizzes, 1)]
     return element(
         "section",
         element("h3", say("Check yourself"), id=place),
@@ -21,7 +21,8 @@ def questions(quizzes: Sequence[Quiz], lesson: str) -> Html:
     )
 
 
-def _form(quiz: Quiz, number: int, place: str) -> Html:
+def form(quiz: Quiz, number: int, place: str) -> Html:
+    """Return a question as a form. place: a part of its ids, unique in the page."""
     worked = element(
         "details",
         element("summary", say("The worked answer")),
