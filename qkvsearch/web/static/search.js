@@ -160,6 +160,7 @@ function show(found, values, newest) {
     clicked,
     columns: [...has.columns, ...has.addresses],
     keep,
+    asTiles: isFirst(values),
     explained: found.explained,
     similar: (hit) => `?${query({ ...kept(), similar: name(hit.id) })}`,
     explain: (hit) => explain(hit, values),
@@ -326,36 +327,50 @@ function showReasons(is) {
   controls();
 }
 
-/** The switch of reasons and that between heads, the order, chips and links, as the state has them. */
+/** The switch of reasons, the order, the menu of options, chips and links, as the state has them. */
 function controls() {
   if (document.activeElement !== box) box.value = asked.q;
-  const pressed = (label, is, run) =>
-    el("button", { type: "button", "aria-pressed": String(is), onclick: run }, label);
-  // An address may name an encoder, which is a part of one of the choices.
-  const heads = [...new Set(["", ...choices(asked.user), asked.heads])];
   const shown = reasons || Boolean(asked.heads);
   document.body.classList.toggle("why", shown);
-  byId("heads").replaceChildren(
-    pressed(say("why"), shown, () => showReasons(!shown)),
-    ...(shown ? heads : []).map((head) =>
-      pressed(head ? named(head) : say("headAll"), asked.heads === head, () => go({ heads: head })),
-    ),
-  );
-  const options = (id, pairs, value) => {
-    byId(id).replaceChildren(...pairs.map(([name, label]) => el("option", { value: name }, label)));
-    byId(id).value = value;
-  };
+  byId("why").setAttribute("aria-checked", String(shown));
+  showHeads();
   const columns = has.columns.filter((column) => column.shown_as === "text");
-  options("sort", orders(asked), order(asked));
-  options("distinct", [["", say("all")], ...columns.map((one) => [one.name, say("oneOf", { column: text(labelOf(one)) })])], asked.distinct);
+  choose("sort", orders(asked), order(asked));
+  choose("distinct", [["", say("all")], ...columns.map((one) => [one.name, say("oneOf", { column: text(labelOf(one)) })])], asked.distinct);
   byId("sort").parentElement.hidden = Boolean(asked.similar);
-  byId("distinct").parentElement.hidden = !columns.length || !asked.q.trim() || Boolean(asked.similar);
+  byId("distinct").parentElement.hidden = !columns.length || !asked.q.trim();
+  byId("user").value = asked.user;
   showChosen(has.columns, asked.filter, asked.where, (filter, where) => {
     byId("where").value = where;
     go({ filter, where });
-  }, asked.similar && has.like ? [has.like] : []);
+  }, chips(columns));
   document.body.classList.toggle("is-similar", Boolean(asked.similar));
   byId("first").hidden = !isFirst(asked);
+}
+
+/** The entries of a list to choose from: [value, name] each. */
+function choose(id, pairs, value) {
+  byId(id).replaceChildren(...pairs.map(([name, label]) => el("option", { value: name }, label)));
+  byId(id).value = value;
+}
+
+/** The heads that may rank alone; an address may name an encoder, which is a part of one of them. */
+function showHeads() {
+  const heads = [...new Set(["", ...choices(asked.user), asked.heads])];
+  const button = (head) =>
+    el("button", { type: "button", "aria-pressed": String(asked.heads === head), onclick: () => go({ heads: head }) }, head ? named(head) : say("headAll"));
+  byId("heads").replaceChildren(...heads.map(button));
+}
+
+/** What was chosen beside filters, each with a button that takes it away. */
+function chips(columns) {
+  const made = asked.similar && has.like ? [has.like] : [];
+  if (asked.similar) return made;
+  if (asked.user) made.push(chip(owned(say("asUser", { user: text(asked.user) }), 120), () => personal("")));
+  if (asked.heads) made.push(chip(say("headAlone", { head: named(asked.heads) }), () => go({ heads: "" })));
+  const one = columns.find((column) => column.name === asked.distinct);
+  if (one && asked.q.trim()) made.push(chip(owned(say("oneOf", { column: text(labelOf(one)) }), 120), () => go({ distinct: "" })));
+  return made;
 }
 
 /** What the box has, as it is typed. */
@@ -379,11 +394,30 @@ function personal(user) {
 function listen() {
   onTyped(box, typed);
   byId("form").addEventListener("submit", submitted);
+  byId("why").addEventListener("click", () => showReasons(byId("why").getAttribute("aria-checked") !== "true"));
   byId("more").addEventListener("click", more);
   for (const id of ["sort", "distinct"]) byId(id).addEventListener("change", () => go({ [id]: byId(id).value }));
   const user = byId("user");
   onTyped(user, () => user.value.trim() || personal(""));
   user.addEventListener("change", () => personal(user.value.trim()));
+}
+
+/** What opens over the page closes when somebody goes on elsewhere. */
+function drops() {
+  for (const drop of document.querySelectorAll(".drop")) {
+    for (const kind of ["pointerdown", "focusin"]) {
+      document.addEventListener(kind, ({ target }) => drop.contains(target) || (drop.open = false));
+    }
+  }
+}
+
+/** Close what is open over the page around an element; whether anything was. */
+function closeDrops(element) {
+  const drop = element.closest?.(".drop[open]");
+  if (!drop) return false;
+  drop.open = false;
+  drop.querySelector("summary").focus();
+  return true;
 }
 
 const inList = () => document.activeElement?.closest?.("#hits") !== null;
@@ -399,6 +433,7 @@ function keys() {
   });
   onKey("Enter", "Enter", say("helpOpen"), () => false);
   onKey("Escape", "Esc", say("helpEscape"), (event) => {
+    if (closeDrops(event.target)) return true;
     if (closeAround(event.target)) return true;
     if (event.target === box) return false;
     box.focus();
@@ -423,6 +458,7 @@ async function start() {
   begin();
   keys();
   listen();
+  drops();
   box.value = asked.q;
   byId("where").value = asked.where;
   byId("user").value = asked.user;
