@@ -182,9 +182,12 @@ def as_asked(no_hits: dict[str, Any], question: SearchParameters) -> dict[str, A
 def answering_search(
     service: Service, request: Request
 ) -> Callable[[Engine, SearchParameters], dict[str, Any]]:
-    """Return what answers the searches of a request, and logs them where the server does so."""
+    """Return what answers the searches of a request, and logs them where the server does so.
+
+    HEAD asks what an answer would be like: nobody searches by it.
+    """
     searches = service.searches
-    if searches is None:
+    if searches is None or request.method == "HEAD":
         return answer_search
     visitor = searches.visitor(request)
 

@@ -7,6 +7,7 @@ import { count, facts, say } from "./words.js";
 import { cellOf, labelOf } from "./search/cells.js";
 import { chip, showChosen, showFacets } from "./search/facets.js";
 import { closeAround, hits, move, showHits } from "./search/hits.js";
+import { isAboutUser, translated } from "./search/notes.js";
 import { FEW, showFirst, showPopular } from "./search/popular.js";
 
 const PAGE = Math.min(20, facts.most);
@@ -109,12 +110,19 @@ async function listed(values) {
   return { ...listing, hits: listing.rows, facets: counted.facets };
 }
 
+// What a server says of a condition that it cannot use.
+const WHERE = /^`where`(?: '.*?':)? (.+)$/s;
+// All functions and columns that there are: the page lists those of the catalog below the field.
+const LISTED = / \((there are|columns:) [^)]*\)/g;
+
 const run = latest(answer, show, (error) => {
   setBusy(false);
   byId("hits").replaceChildren();
   byId("more").hidden = true;
   byId("popular").hidden = true;
-  tell(error.message, [el("p", { class: "note bad" }, say("failed", { detail: text(error.message) }))]);
+  const condition = WHERE.exec(error.message);
+  tell(condition ? say("none") : text(error.message), []);
+  fault("where", "condition", condition ? say("badWhere", { detail: text(condition[1].replace(LISTED, "")) }) : "");
 });
 
 /** Ask for what `changes` say. step: a new entry in the history, which Back returns from. */
@@ -178,6 +186,9 @@ function show(found, values, newest) {
   setBusy(false);
   showMore(found, values);
   tell(counted(found, values), notes(found));
+  const unknown = found.notes.find(isAboutUser);
+  fault("user", "options", unknown ? translated(unknown) : "");
+  fault("where", "condition", "");
   const help = helpWithout(found, values);
   if (help) byId("notes").append(help);
 }
@@ -261,20 +272,25 @@ function notes(found) {
   const others = found.notes.filter(
     (note) => !corrections.some((one) => note.includes(`“${one.typed}”`) && note.includes(`“${one.read}”`)),
   );
-  // Why there is nothing is told in the language of the page, and not twice.
+  // Why there is nothing is told once; and what the person's own field says, beside that.
   const reason = found.no_hits?.reason;
-  const isTold = (note) => note.startsWith("No hits:") || ["too_common", "no_texts"].includes(reason);
-  const told = reason ? others.filter((note) => !isTold(note)) : others;
+  const isTold = (note) => isAboutUser(note) || (reason && (note.startsWith("No hits:") || ["too_common", "no_texts"].includes(reason)));
   const why = found.no_hits ? [whyNone(found.no_hits)] : [];
-  return [...made, ...why, ...told.map(advice)].map((note) => el("p", { class: "note" }, note));
+  const told = others.filter((note) => !isTold(note)).map(translated);
+  const each = [...made, ...told];
+  // Where nothing was found, one sentence after the other says why.
+  const lines = why.length ? [[...each, ...why].flatMap((note) => [note, " "])] : each;
+  return lines.map((line) => el("p", { class: "note" }, line));
 }
 
-/** A note in the language of the page where it suggests another query, otherwise as the server says it. */
-function advice(note) {
-  const suggested = note.match(/^Did you mean (.+)\?$/);
-  if (!suggested) return text(note);
-  const queries = suggested[1].split(/ or (?=[^\s:]+:)/).map((query) => text(query));
-  return say("didYouMean", { query: queries.join(say("or")) });
+/** What is wrong in a field of a menu: told beside it, where it can be seen. "" for nothing. */
+function fault(field, menu, said) {
+  const told = byId(`${field}-fault`);
+  const isNew = said && told.textContent !== said;
+  told.textContent = said;
+  told.hidden = !said;
+  byId(field).setAttribute("aria-invalid", String(Boolean(said)));
+  if (isNew) byId(menu).open = true;
 }
 
 /** The line above the results, told to who hears it with the notes. */
@@ -444,11 +460,16 @@ function keys() {
 
 /** What the server has. */
 async function learn() {
-  const [info, there] = await Promise.all([ask("info"), ask("facets")]);
+  // A token that may only search learns nothing of the workspace.
+  const closed = (error) => {
+    if (error.status !== 403) throw error;
+    return { users: 0, columns: [] };
+  };
+  const [info, there] = await Promise.all([ask("info").catch(closed), ask("facets")]);
   Object.assign(has, { columns: there.columns, addresses: there.addresses, newest: there.newest, users: info.users });
   byId("as-user").classList.remove("waiting");
   byId("as-user").hidden = !info.users;
-  byId("condition").hidden = false;
+  byId("condition").hidden = !info.columns.length;
   byId("where-names").textContent = info.columns.map((column) => text(column.name).slice(0, 60)).join(", ");
 }
 

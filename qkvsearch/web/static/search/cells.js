@@ -5,6 +5,8 @@ import { money } from "../numbers.js";
 import { say } from "../words.js";
 
 const LONGEST = 90;
+// What catalogs call whether, or how many of, an item can be had.
+const STOCK = /^((in|on)[_ ]?)?(stock|hand)$|^availab(le|ility)$|^库存$|^有货$/i;
 const SECONDS = { seconds: 1, minutes: 60, hours: 3600 };
 const language = document.documentElement.lang;
 const dates = new Intl.DateTimeFormat(language, { dateStyle: "medium", timeZone: "UTC" });
@@ -48,17 +50,20 @@ export function typedIn({ unit }, most) {
 /** The sign of a currency. */
 const sign = (unit) => money(0, unit, language).replace(/[\d\s.,]+/g, "") || unit;
 
+/** The ends of a range, which may have `..=`; of any other value the value. */
+export const endsOf = (value) => value.replace("..=", "..").split("..");
+
 /** A value of a facet, or both ends of a range, one of which may be open. */
 export function valueOf(column, value) {
   const { shown_as: shownAs, unit } = column;
+  if (shownAs === "yes/no" && STOCK.test(column.name)) return say(value === "yes" ? "inStock" : "outOfStock");
   if (shownAs === "yes/no") return say(value === "yes" ? "yes" : "no");
-  const isRange = shownAs === "number" || shownAs === "date";
-  if (isRange && value.startsWith("..") && value.length > 2) return say("atMost", { value: valueOf(column, value.slice(2)) });
-  if (isRange && value.endsWith("..") && value.length > 2) return say("atLeast", { value: valueOf(column, value.slice(0, -2)) });
-  if (shownAs === "date") return value.split("..").map(date).join(" – ");
-  if (shownAs !== "number") return value;
-  const ends = value.split("..");
-  return ends.map((end) => quantity(unit, end, ends.at(-1))).join(" – ");
+  if (shownAs !== "number" && shownAs !== "date") return value;
+  const [from, to = from] = endsOf(value);
+  const shown = (end) => (shownAs === "date" ? date(end) : quantity(unit, end, to || end));
+  if (!from && to) return say("atMost", { value: shown(to) });
+  if (!to && from) return say("atLeast", { value: shown(from) });
+  return [...new Set([shown(from), shown(to)])].join(" – ");
 }
 
 function written({ shown_as: shownAs, unit }, cell) {
@@ -95,8 +100,6 @@ export function ownAddress(hit, columns) {
 // The first amount of money is what it costs; others have their names beside them.
 const priceOf = (columns) => columns.find(({ unit, shown_as: shownAs }) => shownAs === "number" && unit && isCurrency(unit));
 
-// What catalogs call whether, or how many of, an item can be had.
-const STOCK = /^((in|on)[_ ]?)?(stock|hand)$|^availab(le|ility)$|^库存$|^有货$/i;
 const stockOf = (columns) =>
   columns.find(({ name, unit, shown_as: shownAs }) => STOCK.test(name) && !unit && ["yes/no", "number"].includes(shownAs));
 

@@ -33,9 +33,8 @@ function group(column, counts, chosen, change, again) {
   const mine = chosenOf(column, chosen);
   const others = chosen.filter((one) => !one.startsWith(`${column.name}:`));
   const put = (value) => change(value ? [...others, `${column.name}:${value}`] : others);
-  const heading = el("legend", {}, owned(labelOf(column), 60));
   const range = slider(column, counts, mine, put);
-  if (range) return el("fieldset", {}, heading, range);
+  if (range) return el("fieldset", {}, range);
   // What was chosen stays, even where nothing has it any more.
   const values = [...new Set([...mine.filter((value) => !(value in counts)), ...inOrder(column, counts)])];
   if (!values.length) return null;
@@ -47,7 +46,7 @@ function group(column, counts, chosen, change, again) {
   return el(
     "fieldset",
     {},
-    heading,
+    el("legend", {}, owned(labelOf(column), 60)),
     dates(column, counts, mine, put),
     el("ul", {}, rows),
     cut ? el("p", { class: "quiet" }, say("mostFrequent", { n: MOST })) : null,

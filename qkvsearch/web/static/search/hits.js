@@ -74,12 +74,14 @@ function entry(hit, sides, options) {
   return item;
 }
 
-/** How well a hit matches, whether its place is the owner's, and what opens its reasons. */
+/** How well a hit matches, or that its place is the owner's, and what opens its reasons. */
 function matchOf(hit) {
-  const placed = hit.heads.pins ? el("span", { class: "placed" }, say(hit.heads.pins > 0 ? "pinned" : "placedLast")) : null;
+  const { pins } = hit.heads;
+  const placed = pins ? el("span", { class: "placed" }, say(pins > 0 ? "pinned" : "placedLast")) : null;
   const said = say("whyTitle", { title: shortly(hit) });
   const why = el("button", { type: "button", class: "plain opens", "aria-expanded": "false", "aria-label": said }, say("whyHit"));
-  return el("span", { class: "match-line" }, placed, figures(hit), why);
+  // One that is pinned counts as strong, however well it matches by itself.
+  return el("span", { class: "match-line" }, placed, figures(pins > 0 ? { ...hit, match: null } : hit), why);
 }
 
 const similarTo = (hit, likes) =>

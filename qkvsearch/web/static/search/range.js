@@ -1,7 +1,7 @@
-// Ranges of numbers and dates, to drag or to type. What is asked for is the server's: LEAST..MOST.
-import { el, text } from "../dom.js";
+// Ranges of numbers and dates, to drag or to type. What is asked for is the server's: LEAST..=MOST.
+import { el, owned, text } from "../dom.js";
 import { say } from "../words.js";
-import { labelOf, typedIn, valueOf } from "./cells.js";
+import { endsOf, labelOf, typedIn, valueOf } from "./cells.js";
 
 // A few numbers that look different are boxes to tick.
 const FEW = 5;
@@ -9,6 +9,9 @@ const FEW = 5;
 const STEPS = 200;
 const ROUND = [1, 2, 5, 10];
 const YEAR = /^\d{4}$/;
+
+/** A range as the server reads it, with its end in it; "" where both ends are open. */
+const value = (least, most) => (least || most ? `${least}..${most && `=${most}`}` : "");
 
 const isRange = (value) => value.includes("..");
 
@@ -32,10 +35,10 @@ function isSlider(column, counts, mine) {
   if (column.shown_as === "date") return values.length > 2 * FEW && values.every((value) => YEAR.test(value));
   if (column.shown_as !== "number") return false;
   const looks = new Set(values.map((value) => valueOf(column, value)));
-  return values.length > FEW || looks.size < values.length || mine.some(isRange);
+  return values.length > FEW || looks.size < values.length || [...values, ...mine].some(isRange);
 }
 
-/** A range with a slider of two thumbs and two fields; null for a column that is no such. mine: what was chosen of the
+/** A heading with what its numbers are typed in, and a range with a slider of two thumbs and two fields; null for a column that is no such. mine: what was chosen of the
  *  column; put: told the value that takes its place, "" for none. */
 export function slider(column, counts, mine, put) {
   if (!Object.keys(counts).length || !isSlider(column, counts, mine)) return null;
@@ -45,33 +48,33 @@ export function slider(column, counts, mine, put) {
   const step = stepOf((most - least) / size || 1, isWhole);
   const lowest = tidy(Math.floor(least / size / step + 1e-9) * step);
   const highest = tidy(Math.ceil(most / size / step - 1e-9) * step);
-  const now = (mine[0] ?? "").split("..").map((end) => (end === "" ? null : asTyped(Number(end), size)));
+  const now = endsOf(mine[0] ?? "").map((end) => (end === "" ? null : asTyped(Number(end), size)));
   const [from, to] = now.length === 2 ? now : [now[0], now[0]];
   const shape = { column, name, lowest, highest, step, from, to };
-  return drawn(shape, (low, high) => put(low === null && high === null ? "" : `${stored(low, size, -1)}..${stored(high, size, 1)}`));
+  return drawn(shape, (low, high) => put(value(stored(low, size, -1), stored(high, size, 1))));
 }
 
 /** Without what floating point adds. */
 const tidy = (number) => Number(number.toPrecision(12));
 
 // Lengths are shown in whole minutes: a number that is typed stands for all that are shown so.
-const asTyped = (end, size) => (size === 1 ? end : Math.round(end / size));
+const asTyped = (end, size) => (size > 1 ? Math.round(end / size) : tidy(end / size));
 
 function stored(end, size, side) {
   if (end === null) return "";
-  if (size <= 1) return String(end);
+  if (size <= 1) return String(tidy(end * size));
   return String(side < 0 ? Math.ceil((end - 0.5) * size) : Math.ceil((end + 0.5) * size) - 1);
 }
 
 /** The fields and the slider, which follow each other; take: told both ends, null where one is open. */
 function drawn({ column, name, lowest, highest, step, from, to }, take) {
   const called = (word) => say(word, { column: text(labelOf(column)).slice(0, 60) }) + (name ? ` (${name})` : "");
-  const typed = (word, value, hint) => {
-    const attributes = { type: "number", step: "any", value: value ?? "", placeholder: hint, "data-filter": `${column.name} ${word}` };
+  const typed = (word, end, hint) => {
+    const attributes = { type: "number", step: "any", value: end ?? "", placeholder: hint, "data-filter": `${column.name} ${word}` };
     return el("input", { ...attributes, "aria-label": called(word), onchange: fromFields });
   };
-  const thumb = (word, value) => {
-    const attributes = { type: "range", min: lowest, max: highest, step, value, "data-filter": `${column.name} ${word} slider` };
+  const thumb = (word, place) => {
+    const attributes = { type: "range", min: lowest, max: highest, step, value: place, "data-filter": `${column.name} ${word} slider` };
     return el("input", { ...attributes, "aria-label": called(word), oninput: follow, onchange: fromThumbs });
   };
   const fields = [typed("rangeFrom", from, lowest), typed("rangeTo", to, highest)];
@@ -90,7 +93,9 @@ function drawn({ column, name, lowest, highest, step, from, to }, take) {
     for (const [place, end] of ends().entries()) fields[place].value = end ?? "";
     colour();
   }
-  const fromThumbs = () => take(...ends());
+  function fromThumbs() {
+    take(...ends());
+  }
   function fromFields() {
     const [low, high] = fields.map(({ value }) => (value === "" ? null : Number(value)));
     // Whoever types them the other way round means the same range.
@@ -98,24 +103,25 @@ function drawn({ column, name, lowest, highest, step, from, to }, take) {
     take(...(isTurned ? [high, low] : [low, high]));
   }
   colour();
-  const dash = el("span", { "aria-hidden": "true" }, name ? `– ${name}` : "–");
-  return el("div", { class: "range" }, fields[0], dash, fields[1], highest > lowest ? line : null);
+  const dash = el("span", { "aria-hidden": "true" }, "–");
+  const heading = el("legend", {}, owned(labelOf(column), 60), name ? ` (${name})` : "");
+  return [heading, el("div", { class: "range" }, fields[0], dash, fields[1], highest > lowest ? line : null)];
 }
 
 /** Two fields for days of one's own above boxes of years or months; null for other columns, and for dates of any era,
  *  which are no days of a calendar. */
 export function dates(column, counts, mine, put) {
   if (column.shown_as !== "date" || !Object.keys(counts).every((value) => /^\d{4}/.test(value))) return null;
-  const [least = "", most = ""] = mine.find((value) => isRange(value) && !(value in counts))?.split("..") ?? [];
-  const field = (word, value) => {
+  const [least = "", most = ""] = endsOf(mine.find((one) => isRange(one) && !(one in counts)) ?? "");
+  const field = (word, day) => {
     const label = say(word, { column: text(labelOf(column)).slice(0, 60) });
-    return el("input", { type: "date", value, "aria-label": label, "data-filter": `${column.name} ${word}`, onchange: take });
+    return el("input", { type: "date", value: day, "aria-label": label, "data-filter": `${column.name} ${word}`, onchange: take });
   };
   const [from, to] = [field("rangeFrom", least), field("rangeTo", most)];
   function take() {
     const ends = [from.value, to.value];
     if (ends.every(Boolean)) ends.sort();
-    put(ends.some(Boolean) ? ends.join("..") : "");
+    put(value(...ends));
   }
   const named = (word, input) => [el("span", { "aria-hidden": "true", class: "quiet" }, say(word)), input];
   return el("div", { class: "range of-dates" }, named("from", from), named("to", to));
