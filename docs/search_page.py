@@ -59,7 +59,7 @@ def opened(browser: Browser, port: int, query: str) -> Page:
     page.keyboard.press("Escape")
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
-    page.get_by_text("adds up to").last.wait_for()
+    page.locator(".waterfall .sum").first.wait_for()
     page.wait_for_load_state("networkidle")
     if missing := page.evaluate(MISSING):
         raise SystemExit(f"no font here has {' '.join(missing)}: the picture was not drawn")

@@ -42,6 +42,7 @@ from qkvsearch.web.api.responses import (
     ranking_fields,
 )
 from qkvsearch.web.api.strict_route import StrictRoute
+from qkvsearch.web.rights import IS_HEAD
 from qkvsearch.web.service import Service
 
 router = APIRouter(route_class=StrictRoute)
@@ -187,7 +188,7 @@ def answering_search(
     HEAD asks what an answer would be like: nobody searches by it.
     """
     searches = service.searches
-    if searches is None or request.method == "HEAD":
+    if searches is None or IS_HEAD in request.scope:
         return answer_search
     visitor = searches.visitor(request)
 

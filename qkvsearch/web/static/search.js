@@ -73,9 +73,18 @@ function order(values) {
 const isFirst = (values) =>
   !values.q.trim() && !values.similar && !values.filter.length && !values.where && !values.sort && values.k === PAGE;
 
+/** Items to look through; none for a token that may only search. */
+function askItems(parameters) {
+  const closed = (error) => {
+    if (error.status !== 403) throw error;
+    return { rows: [], total: 0, notes: [], isClosed: true };
+  };
+  return ask("items", parameters).catch(closed);
+}
+
 /** The most popular items, or the first ones of a catalog that nobody used. */
 async function popular() {
-  has.popular ??= await ask("items", { k: Math.min(FEW, facts.most), sort: itemSort({ q: "" }), fields: fields() });
+  has.popular ??= await askItems({ k: Math.min(FEW, facts.most), sort: itemSort({ q: "" }), fields: fields() });
   return has.popular;
 }
 
@@ -105,7 +114,7 @@ async function listed(values) {
   const sort = itemSort(values);
   if (isFirst(values)) page.k = Math.min(FEW, facts.most);
   // One after the other: of a page no more than one question is under way.
-  const listing = await ask("items", { ...page, sort });
+  const listing = await askItems({ ...page, sort });
   const counted = values.offset ? { facets: null } : await ask("facets", common(values));
   return { ...listing, hits: listing.rows, facets: counted.facets };
 }
@@ -121,7 +130,8 @@ const run = latest(answer, show, (error) => {
   byId("more").hidden = true;
   byId("popular").hidden = true;
   const condition = WHERE.exec(error.message);
-  tell(condition ? say("none") : text(error.message), []);
+  const said = error.status === 403 ? say("forbidden") : text(error.message);
+  tell(condition ? say("none") : said, []);
   fault("where", "condition", condition ? say("badWhere", { detail: text(condition[1].replace(LISTED, "")) }) : "");
 });
 
@@ -180,7 +190,7 @@ function show(found, values, newest) {
   };
   showHits(found.hits, options);
   showPopular(found.popular ?? [], order({ q: "" }), { ...options, keep: false });
-  if (isFirst(values)) showFirst(found.hits, order(values), (q) => `?${query({ ...kept(), q })}`);
+  if (isFirst(values) && !found.isClosed) showFirst(found.hits, order(values), (q) => `?${query({ ...kept(), q })}`);
   if (found.facets) showFacets(has.columns, found.facets, asked.filter, (filter) => go({ filter }));
   if (!newest) return;
   setBusy(false);
@@ -249,6 +259,7 @@ const name = (id) => (String(id).includes(":") ? `id:${id}` : String(id));
 function counted(found, values) {
   const n = count(hits().length);
   if (values.similar) return say("neighbours", { n });
+  if (found.isClosed) return say("typeSomething");
   if (!values.q.trim()) {
     if (!found.total) return say("noneHere");
     if (isFirst(values)) return say("items", { n: count(found.total) });
