@@ -364,7 +364,6 @@ function controls() {
   const columns = has.columns.filter((column) => column.shown_as === "text");
   choose("sort", orders(asked), order(asked));
   choose("distinct", [["", say("all")], ...columns.map((one) => [one.name, say("oneOf", { column: text(labelOf(one)) })])], asked.distinct);
-  byId("sort").parentElement.hidden = Boolean(asked.similar);
   byId("distinct").parentElement.hidden = !columns.length || !asked.q.trim();
   byId("user").value = asked.user;
   showChosen(has.columns, asked.filter, asked.where, (filter, where) => {
@@ -485,6 +484,7 @@ async function learn() {
 }
 
 async function start() {
+  document.body.classList.toggle("why", reasons || Boolean(asked.heads));
   byId("first").hidden = !isFirst(asked);
   document.body.classList.toggle("is-similar", Boolean(asked.similar));
   begin();
