@@ -43,7 +43,7 @@ def ids(ranking):
 
 def test_a_word_that_nothing_knows_is_the_reason(shop):
     found = shop.search("xqzvw Blorpt", where="price < 0")
-    assert found.no_hits.to_dict() == {"reason": "unknown_words", "words": ["xqzvw", "blorpt"]}
+    assert found.no_hits.to_dict() == {"reason": "unknown_words", "words": ["xqzvw", "Blorpt"]}
     assert (found.total, found.total_weak) == (0, 0)
 
 

@@ -178,7 +178,7 @@ class Found:
     def _cause(self) -> NoHits | None:
         """Return what keeps the query from being answered, whatever the conditions are."""
         models, query = self.texts.models, self.query
-        words = list(dict.fromkeys(token.text for token in query.lookup.tokens))
+        words = list(dict.fromkeys(query.as_typed(token.text) for token in query.lookup.tokens))
         if query.has_text and not models.snapshot.facts["text_columns"]:
             return NoHits("no_texts")
         if query.is_too_common and not self.question.anyway:

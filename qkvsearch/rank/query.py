@@ -34,7 +34,7 @@ from qkvsearch.rank.expansion import COMPLETED, MAX_CORRECTED, Change, Lexicon
 from qkvsearch.rank.query_language import Clause, is_sign, parse_query
 from qkvsearch.store import StoredCatalog
 from qkvsearch.tables.column_types import type_named
-from qkvsearch.text.analysis import Analyzer, Token, resolve_code
+from qkvsearch.text.analysis import RUNS, Analyzer, Token, resolve_code
 from qkvsearch.text.languages import ABOUT, KINDS
 
 # Only so many words of a query are looked up in other forms than their own.
@@ -101,6 +101,14 @@ class Query:
     def has_text(self) -> bool:
         """Whether it is more than conditions."""
         return bool(self.understood.text.strip())
+
+    def as_typed(self, word: str) -> str:
+        """Return a folded word with the capitals and accents that it was typed with."""
+        return self._typed_words.get(word, word)
+
+    @cached_property
+    def _typed_words(self) -> dict[str, str]:
+        return {fold(word): word for word in RUNS.findall(self.typed.text)}
 
     @property
     def is_too_common(self) -> bool:

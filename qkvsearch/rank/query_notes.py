@@ -46,9 +46,9 @@ def query_notes(query: Query, reader: QueryReader) -> list[str]:
     unknown = _unknown_words(query, reader)
     # A query none of whose words is in a text gets another note.
     missing = unknown if len(unknown) < len({token.text for token in query.lookup.tokens}) else []
-    hints = _unsearched(unknown, reader) if unknown else {}
+    hints = _unsearched(query, unknown, reader) if unknown else {}
     notes = [change.note for change in query.understood.changes if change.note]
-    nowhere = [f"“{word}”" for word in missing if word not in hints]
+    nowhere = [f"“{query.as_typed(word)}”" for word in missing if word not in hints]
     if nowhere:
         notes.append(f"No text has {', '.join(nowhere)}.")
     notes += hints.values()
@@ -60,7 +60,7 @@ def query_notes(query: Query, reader: QueryReader) -> list[str]:
     return notes
 
 
-def _unsearched(unknown: Sequence[str], reader: QueryReader) -> dict[str, str]:
+def _unsearched(query: Query, unknown: Sequence[str], reader: QueryReader) -> dict[str, str]:
     """Return a note for each word that no text has but a column that is not searched has."""
     searched = reader.models.snapshot.facts["text_columns"]
     notes: dict[str, str] = {}
@@ -70,21 +70,21 @@ def _unsearched(unknown: Sequence[str], reader: QueryReader) -> dict[str, str]:
         if type_named(column.type).is_text and column.stored not in (*searched, "id")
     ]
     for word in unknown:
-        form = fold(word)
+        form, typed = fold(word), query.as_typed(word)
         escaped = re.escape(form)
         whole_word = re.compile(rf"{escaped}(?<!\w{escaped})(?!\w)")
         for column in columns:
             pause()
             cells = reader.catalog.values.folded(column.stored)
             if cells is None:
-                notes[word] = f"No searched text has “{word}”."
+                notes[word] = f"No searched text has “{typed}”."
             # `in` is fast, and most columns do not have the word.
             elif form in cells and whole_word.search(cells) and _is_found(word, column, reader):
                 operator = ""
                 if column.name.isidentifier():
-                    operator = f"{column.name}:{word} asks for it, and "
+                    operator = f"{column.name}:{typed} asks for it, and "
                 notes[word] = (
-                    f"No searched text has “{word}”, but column {column.name}, which is not "
+                    f"No searched text has “{typed}”, but column {column.name}, which is not "
                     f"searched, has: {operator}a build with `text_columns` searches it."
                 )
                 break

@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from qkvsearch.errors import duration
 from qkvsearch.web.client import begin_request
 from qkvsearch.web.problems import BUG, Problem, log, problem, problem_of
-from qkvsearch.web.rights import API, MCP, PAGE_FILES, check_rights
+from qkvsearch.web.rights import API, IS_HEAD, MCP, PAGE_FILES, check_rights
 from qkvsearch.web.service import Service
 from qkvsearch.web.settings import LOOPBACK, Settings
 from qkvsearch.web.unread import UNREAD, HeldBytes, NoRoomError
@@ -69,7 +69,7 @@ class Guard:
         method = scope["method"]
         is_head = method == "HEAD"
         if is_head:  # is answered as a GET, and the body is left out
-            scope = {**scope, "method": "GET"}
+            scope = {**scope, "method": "GET", IS_HEAD: True}
         request_headers = Headers(scope=scope)
         body = Body(request_headers, receive, self.service.settings)
 

@@ -52,6 +52,8 @@ ONE_ITEM = f"{API}/items/"
 USER = "user"
 # Where the scope of a request says whose token it has.
 HOLDER = "qkvsearch.holder"
+# Where the scope of a request, which is answered as a GET, says that it is a HEAD.
+IS_HEAD = "qkvsearch.is_head"
 
 
 class Holder(Enum):

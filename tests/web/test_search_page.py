@@ -75,6 +75,10 @@ def test_values_of_a_column_are_alternatives_and_columns_conditions(hostile):
     assert total(hostile, one, where="price < 6 OR price > 57") == 3
     assert total(hostile, "price:..10", "added:2010..2011") == 4
     assert total(hostile, "price:1.25") == 1
+    # A range of a facet ends before the next one begins; one that people type has its end in it.
+    assert total(hostile, "price:0..1.25") == 1
+    assert total(hostile, "price:0..=1.25") == 2
+    assert total(hostile, "price:..10", "added:2010..=2011") == 4
     assert total(hostile, 'id:" OR 1=1 --') == 0
 
 

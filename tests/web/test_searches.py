@@ -63,6 +63,13 @@ def test_a_search_without_hits_is_logged_with_why(logging_client, shop_copy):
     assert (unknown.total, filtered.total, filtered.has_options) == (0, 0, True)
 
 
+def test_what_an_answer_would_be_like_is_asked_without_a_search(logging_client, shop_copy):
+    assert logging_client.head("/api/v1/search", params={"q": "red apple"}).status_code == 200
+    assert read_log(shop_copy).searches == []
+    search(logging_client)
+    assert len(read_log(shop_copy).searches) == 1
+
+
 def test_nobody_is_in_the_log(logging_client, shop_copy):
     agent = {"User-Agent": "Mozilla Unmistakable"}
     params = {"q": "red apple", "user": USER}

@@ -159,14 +159,19 @@ def range_condition(
 ) -> tuple[str, list[Any]]:
     """Return the SQL of LEAST..MOST, either of which may be left out, or of one value.
 
-    until: "<" or "<=", whether MOST is in the range. Raises `QkvError` where both are left out.
+    until: "<" or "<=", whether MOST is in the range; LEAST..=MOST has it in any case, as people
+    mean it. Raises `QkvError` where both are left out.
 
     >>> range_condition("year", "1990..1999", "<=", int)
     ('(year >= ? AND year <= ?)', [1990, 1999])
+    >>> range_condition("price", "..=49.9", "<", float)
+    ('(price <= ?)', [49.9])
     """
     least, dots, most = value.partition("..")
     if not dots:
         return f"{name} = ?", [read(value)]
+    if most.startswith("="):
+        most, until = most[1:], "<="
     ends = [(sign, end) for sign, end in ((">=", least), (until, most)) if end]
     if not ends:
         raise QkvError(f"`filter`: {value!r} has no end; LEAST..MOST, of which one may be left")

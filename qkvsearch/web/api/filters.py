@@ -18,8 +18,9 @@ Filters = Annotated[
         max_length=100,
         fail_fast=True,  # a million errors take seconds
         exclude=True,
-        description="COLUMN:VALUE as in a facet, or COLUMN:LEAST..MOST of numbers and dates; "
-        "repeatable. An item has one of the values of each column that is named.",
+        description="COLUMN:VALUE as in a facet, or COLUMN:LEAST..MOST of numbers and dates, "
+        "where `..=` has MOST in the range; repeatable. An item has one of the values of each "
+        "column that is named.",
     ),
 ]
 # An expression with `?` placeholders, and their values.

@@ -42,6 +42,7 @@ from qkvsearch.web.api.responses import (
     ranking_fields,
 )
 from qkvsearch.web.api.strict_route import StrictRoute
+from qkvsearch.web.rights import IS_HEAD
 from qkvsearch.web.service import Service
 
 router = APIRouter(route_class=StrictRoute)
@@ -182,9 +183,12 @@ def as_asked(no_hits: dict[str, Any], question: SearchParameters) -> dict[str, A
 def answering_search(
     service: Service, request: Request
 ) -> Callable[[Engine, SearchParameters], dict[str, Any]]:
-    """Return what answers the searches of a request, and logs them where the server does so."""
+    """Return what answers the searches of a request, and logs them where the server does so.
+
+    HEAD asks what an answer would be like: nobody searches by it.
+    """
     searches = service.searches
-    if searches is None:
+    if searches is None or IS_HEAD in request.scope:
         return answer_search
     visitor = searches.visitor(request)
 

@@ -1,7 +1,7 @@
 // What the workspace was built from: facts, heads as bars, columns, builds.
-import { ask, Refused } from "./api.js";
-import { byId, el, owned } from "./dom.js";
-import { announce, begin } from "./shell.js";
+import { ask } from "./api.js";
+import { el, owned } from "./dom.js";
+import { command, fillPage } from "./filled.js";
 import { row, table } from "./tables.js";
 import { count, number, say, share } from "./words.js";
 
@@ -12,7 +12,6 @@ const moment = (value) => el("time", { datetime: value, title: value }, dates.fo
 // What the engine says of itself is English.
 const english = (value) => el("span", { lang: "en" }, owned(value, 1000));
 const section = (title, ...children) => el("section", {}, el("h2", {}, title), ...children);
-const command = (line) => el("pre", { lang: "en" }, el("code", {}, `qkvsearch -w WORKSPACE ${line}`));
 
 // --- what is there ---
 
@@ -121,31 +120,19 @@ function builds(listing) {
   return section(say("builds"), ...notes, table(say("builds"), headings, rows), el("p", { class: "quiet" }, say("rollback")), command("rollback BUILD"));
 }
 
-async function show() {
-  const page = byId("page");
-  try {
-    const [info, listing] = await Promise.all([ask("info"), ask("builds")]);
-    const rows = section(say("read"), el("ul", { lang: "en" }, info.rows.map((line) => el("li", {}, owned(line, 2000)))));
-    page.replaceChildren(
-      ...[
-        counts(info),
-        heads(info),
-        recommendHeads(info),
-        columns(say("columns"), info.columns, info.searched_columns),
-        columns(say("logColumns"), info.interaction_columns, []),
-        rows,
-        measured(info),
-        builds(listing),
-      ].filter(Boolean),
-    );
-    announce(say("shown", { items: count(info.items), heads: count(Object.keys(info.head_weights).length) }));
-  } catch (error) {
-    if (!(error instanceof Refused)) throw error;
-    page.replaceChildren(el("p", { class: "note bad", role: "alert" }, say("failed", { detail: error.message })));
-  }
-  page.removeAttribute("aria-busy");
+async function sections() {
+  const [info, listing] = await Promise.all([ask("info"), ask("builds")]);
+  const nodes = [
+    counts(info),
+    heads(info),
+    recommendHeads(info),
+    columns(say("columns"), info.columns, info.searched_columns),
+    columns(say("logColumns"), info.interaction_columns, []),
+    section(say("read"), el("ul", { lang: "en" }, info.rows.map((line) => el("li", {}, owned(line, 2000))))),
+    measured(info),
+    builds(listing),
+  ];
+  return { nodes, said: say("shown", { items: count(info.items), heads: count(Object.keys(info.head_weights).length) }) };
 }
 
-begin();
-byId("page").append(el("p", { class: "quiet" }, say("loading")));
-show();
+fillPage(sections);

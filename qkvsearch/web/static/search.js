@@ -7,6 +7,7 @@ import { count, facts, say } from "./words.js";
 import { cellOf, labelOf } from "./search/cells.js";
 import { chip, showChosen, showFacets } from "./search/facets.js";
 import { closeAround, hits, move, showHits } from "./search/hits.js";
+import { isAboutUser, translated } from "./search/notes.js";
 import { FEW, showFirst, showPopular } from "./search/popular.js";
 
 const PAGE = Math.min(20, facts.most);
@@ -72,9 +73,18 @@ function order(values) {
 const isFirst = (values) =>
   !values.q.trim() && !values.similar && !values.filter.length && !values.where && !values.sort && values.k === PAGE;
 
+/** Items to look through; none for a token that may only search. */
+function askItems(parameters) {
+  const closed = (error) => {
+    if (error.status !== 403) throw error;
+    return { rows: [], total: 0, notes: [], isClosed: true };
+  };
+  return ask("items", parameters).catch(closed);
+}
+
 /** The most popular items, or the first ones of a catalog that nobody used. */
 async function popular() {
-  has.popular ??= await ask("items", { k: Math.min(FEW, facts.most), sort: itemSort({ q: "" }), fields: fields() });
+  has.popular ??= await askItems({ k: Math.min(FEW, facts.most), sort: itemSort({ q: "" }), fields: fields() });
   return has.popular;
 }
 
@@ -104,17 +114,25 @@ async function listed(values) {
   const sort = itemSort(values);
   if (isFirst(values)) page.k = Math.min(FEW, facts.most);
   // One after the other: of a page no more than one question is under way.
-  const listing = await ask("items", { ...page, sort });
+  const listing = await askItems({ ...page, sort });
   const counted = values.offset ? { facets: null } : await ask("facets", common(values));
   return { ...listing, hits: listing.rows, facets: counted.facets };
 }
+
+// What a server says of a condition that it cannot use.
+const WHERE = /^`where`(?: '.*?':)? (.+)$/s;
+// All functions and columns that there are: the page lists those of the catalog below the field.
+const LISTED = / \((there are|columns:) [^)]*\)/g;
 
 const run = latest(answer, show, (error) => {
   setBusy(false);
   byId("hits").replaceChildren();
   byId("more").hidden = true;
   byId("popular").hidden = true;
-  tell(error.message, [el("p", { class: "note bad" }, say("failed", { detail: text(error.message) }))]);
+  const condition = WHERE.exec(error.message);
+  const said = error.status === 403 ? say("forbidden") : text(error.message);
+  tell(condition ? say("none") : said, []);
+  fault("where", "condition", condition ? say("badWhere", { detail: text(condition[1].replace(LISTED, "")) }) : "");
 });
 
 /** Ask for what `changes` say. step: a new entry in the history, which Back returns from. */
@@ -160,6 +178,7 @@ function show(found, values, newest) {
     clicked,
     columns: [...has.columns, ...has.addresses],
     keep,
+    asTiles: isFirst(values),
     explained: found.explained,
     similar: (hit) => `?${query({ ...kept(), similar: name(hit.id) })}`,
     explain: (hit) => explain(hit, values),
@@ -171,12 +190,15 @@ function show(found, values, newest) {
   };
   showHits(found.hits, options);
   showPopular(found.popular ?? [], order({ q: "" }), { ...options, keep: false });
-  if (isFirst(values)) showFirst(found.hits, order(values), (q) => `?${query({ ...kept(), q })}`);
+  if (isFirst(values) && !found.isClosed) showFirst(found.hits, order(values), (q) => `?${query({ ...kept(), q })}`);
   if (found.facets) showFacets(has.columns, found.facets, asked.filter, (filter) => go({ filter }));
   if (!newest) return;
   setBusy(false);
   showMore(found, values);
   tell(counted(found, values), notes(found));
+  const unknown = found.notes.find(isAboutUser);
+  fault("user", "options", unknown ? translated(unknown) : "");
+  fault("where", "condition", "");
   const help = helpWithout(found, values);
   if (help) byId("notes").append(help);
 }
@@ -237,6 +259,7 @@ const name = (id) => (String(id).includes(":") ? `id:${id}` : String(id));
 function counted(found, values) {
   const n = count(hits().length);
   if (values.similar) return say("neighbours", { n });
+  if (found.isClosed) return say("typeSomething");
   if (!values.q.trim()) {
     if (!found.total) return say("noneHere");
     if (isFirst(values)) return say("items", { n: count(found.total) });
@@ -260,20 +283,25 @@ function notes(found) {
   const others = found.notes.filter(
     (note) => !corrections.some((one) => note.includes(`“${one.typed}”`) && note.includes(`“${one.read}”`)),
   );
-  // Why there is nothing is told in the language of the page, and not twice.
+  // Why there is nothing is told once; and what the person's own field says, beside that.
   const reason = found.no_hits?.reason;
-  const isTold = (note) => note.startsWith("No hits:") || ["too_common", "no_texts"].includes(reason);
-  const told = reason ? others.filter((note) => !isTold(note)) : others;
+  const isTold = (note) => isAboutUser(note) || (reason && (note.startsWith("No hits:") || ["too_common", "no_texts"].includes(reason)));
   const why = found.no_hits ? [whyNone(found.no_hits)] : [];
-  return [...made, ...why, ...told.map(advice)].map((note) => el("p", { class: "note" }, note));
+  const told = others.filter((note) => !isTold(note)).map(translated);
+  const each = [...made, ...told];
+  // Where nothing was found, one sentence after the other says why.
+  const lines = why.length ? [[...each, ...why].flatMap((note) => [note, " "])] : each;
+  return lines.map((line) => el("p", { class: "note" }, line));
 }
 
-/** A note in the language of the page where it suggests another query, otherwise as the server says it. */
-function advice(note) {
-  const suggested = note.match(/^Did you mean (.+)\?$/);
-  if (!suggested) return text(note);
-  const queries = suggested[1].split(/ or (?=[^\s:]+:)/).map((query) => text(query));
-  return say("didYouMean", { query: queries.join(say("or")) });
+/** What is wrong in a field of a menu: told beside it, where it can be seen. "" for nothing. */
+function fault(field, menu, said) {
+  const told = byId(`${field}-fault`);
+  const isNew = said && told.textContent !== said;
+  told.textContent = said;
+  told.hidden = !said;
+  byId(field).setAttribute("aria-invalid", String(Boolean(said)));
+  if (isNew) byId(menu).open = true;
 }
 
 /** The line above the results, told to who hears it with the notes. */
@@ -326,36 +354,49 @@ function showReasons(is) {
   controls();
 }
 
-/** The switch of reasons and that between heads, the order, chips and links, as the state has them. */
+/** The switch of reasons, the order, the menu of options, chips and links, as the state has them. */
 function controls() {
   if (document.activeElement !== box) box.value = asked.q;
-  const pressed = (label, is, run) =>
-    el("button", { type: "button", "aria-pressed": String(is), onclick: run }, label);
-  // An address may name an encoder, which is a part of one of the choices.
-  const heads = [...new Set(["", ...choices(asked.user), asked.heads])];
   const shown = reasons || Boolean(asked.heads);
   document.body.classList.toggle("why", shown);
-  byId("heads").replaceChildren(
-    pressed(say("why"), shown, () => showReasons(!shown)),
-    ...(shown ? heads : []).map((head) =>
-      pressed(head ? named(head) : say("headAll"), asked.heads === head, () => go({ heads: head })),
-    ),
-  );
-  const options = (id, pairs, value) => {
-    byId(id).replaceChildren(...pairs.map(([name, label]) => el("option", { value: name }, label)));
-    byId(id).value = value;
-  };
+  byId("why").setAttribute("aria-checked", String(shown));
+  showHeads();
   const columns = has.columns.filter((column) => column.shown_as === "text");
-  options("sort", orders(asked), order(asked));
-  options("distinct", [["", say("all")], ...columns.map((one) => [one.name, say("oneOf", { column: text(labelOf(one)) })])], asked.distinct);
-  byId("sort").parentElement.hidden = Boolean(asked.similar);
-  byId("distinct").parentElement.hidden = !columns.length || !asked.q.trim() || Boolean(asked.similar);
+  choose("sort", orders(asked), order(asked));
+  choose("distinct", [["", say("all")], ...columns.map((one) => [one.name, say("oneOf", { column: text(labelOf(one)) })])], asked.distinct);
+  byId("distinct").parentElement.hidden = !columns.length || !asked.q.trim();
+  byId("user").value = asked.user;
   showChosen(has.columns, asked.filter, asked.where, (filter, where) => {
     byId("where").value = where;
     go({ filter, where });
-  }, asked.similar && has.like ? [has.like] : []);
+  }, chips(columns));
   document.body.classList.toggle("is-similar", Boolean(asked.similar));
   byId("first").hidden = !isFirst(asked);
+}
+
+/** The entries of a list to choose from: [value, name] each. */
+function choose(id, pairs, value) {
+  byId(id).replaceChildren(...pairs.map(([name, label]) => el("option", { value: name }, label)));
+  byId(id).value = value;
+}
+
+/** The heads that may rank alone; an address may name an encoder, which is a part of one of them. */
+function showHeads() {
+  const heads = [...new Set(["", ...choices(asked.user), asked.heads])];
+  const button = (head) =>
+    el("button", { type: "button", "aria-pressed": String(asked.heads === head), onclick: () => go({ heads: head }) }, head ? named(head) : say("headAll"));
+  byId("heads").replaceChildren(...heads.map(button));
+}
+
+/** What was chosen beside filters, each with a button that takes it away. */
+function chips(columns) {
+  const made = asked.similar && has.like ? [has.like] : [];
+  if (asked.similar) return made;
+  if (asked.user) made.push(chip(owned(say("asUser", { user: text(asked.user) }), 120), () => personal("")));
+  if (asked.heads) made.push(chip(say("headAlone", { head: named(asked.heads) }), () => go({ heads: "" })));
+  const one = columns.find((column) => column.name === asked.distinct);
+  if (one && asked.q.trim()) made.push(chip(owned(say("oneOf", { column: text(labelOf(one)) }), 120), () => go({ distinct: "" })));
+  return made;
 }
 
 /** What the box has, as it is typed. */
@@ -379,11 +420,30 @@ function personal(user) {
 function listen() {
   onTyped(box, typed);
   byId("form").addEventListener("submit", submitted);
+  byId("why").addEventListener("click", () => showReasons(byId("why").getAttribute("aria-checked") !== "true"));
   byId("more").addEventListener("click", more);
   for (const id of ["sort", "distinct"]) byId(id).addEventListener("change", () => go({ [id]: byId(id).value }));
   const user = byId("user");
   onTyped(user, () => user.value.trim() || personal(""));
   user.addEventListener("change", () => personal(user.value.trim()));
+}
+
+/** What opens over the page closes when somebody goes on elsewhere. */
+function drops() {
+  for (const drop of document.querySelectorAll(".drop")) {
+    for (const kind of ["pointerdown", "focusin"]) {
+      document.addEventListener(kind, ({ target }) => drop.contains(target) || (drop.open = false));
+    }
+  }
+}
+
+/** Close what is open over the page around an element; whether anything was. */
+function closeDrops(element) {
+  const drop = element.closest?.(".drop[open]");
+  if (!drop) return false;
+  drop.open = false;
+  drop.querySelector("summary").focus();
+  return true;
 }
 
 const inList = () => document.activeElement?.closest?.("#hits") !== null;
@@ -399,6 +459,7 @@ function keys() {
   });
   onKey("Enter", "Enter", say("helpOpen"), () => false);
   onKey("Escape", "Esc", say("helpEscape"), (event) => {
+    if (closeDrops(event.target)) return true;
     if (closeAround(event.target)) return true;
     if (event.target === box) return false;
     box.focus();
@@ -409,20 +470,27 @@ function keys() {
 
 /** What the server has. */
 async function learn() {
-  const [info, there] = await Promise.all([ask("info"), ask("facets")]);
+  // A token that may only search learns nothing of the workspace.
+  const closed = (error) => {
+    if (error.status !== 403) throw error;
+    return { users: 0, columns: [] };
+  };
+  const [info, there] = await Promise.all([ask("info").catch(closed), ask("facets")]);
   Object.assign(has, { columns: there.columns, addresses: there.addresses, newest: there.newest, users: info.users });
   byId("as-user").classList.remove("waiting");
   byId("as-user").hidden = !info.users;
-  byId("condition").hidden = false;
+  byId("condition").hidden = !info.columns.length;
   byId("where-names").textContent = info.columns.map((column) => text(column.name).slice(0, 60)).join(", ");
 }
 
 async function start() {
+  document.body.classList.toggle("why", reasons || Boolean(asked.heads));
   byId("first").hidden = !isFirst(asked);
   document.body.classList.toggle("is-similar", Boolean(asked.similar));
   begin();
   keys();
   listen();
+  drops();
   box.value = asked.q;
   byId("where").value = asked.where;
   byId("user").value = asked.user;

@@ -1,12 +1,12 @@
 // What people searched for: the most frequent queries, those without hits, and those whose first hits nobody clicks on.
-import { ask, Refused } from "./api.js";
-import { byId, el, owned, text } from "./dom.js";
-import { announce, begin, state } from "./shell.js";
+import { ask } from "./api.js";
+import { el, owned, text } from "./dom.js";
+import { command, fillPage } from "./filled.js";
+import { state } from "./shell.js";
 import { row, table } from "./tables.js";
 import { count, facts, say } from "./words.js";
 
 const MOST = Math.min(50, facts.most);
-const command = (line) => el("pre", { lang: "en" }, el("code", {}, `qkvsearch -w WORKSPACE ${line}`));
 const code = (line) => el("code", { lang: "en" }, text(line));
 
 /** A word of a command as a shell reads it: a stranger's query must not be another command. */
@@ -65,35 +65,24 @@ function section({ title, columns, made }, listing) {
   return el("section", {}, el("h2", {}, name), ...shown);
 }
 
-async function show() {
-  const page = byId("page");
-  try {
-    const sections = [];
-    let first = null;
-    // One after the other: of a page no more than one question is under way.
-    for (const list of LISTS) {
-      const listing = await ask("searches", { k: MOST, only: list.only });
-      first ??= listing;
-      sections.push(section(list, listing));
-    }
-    const notes = first.notes.map((note) => el("p", { class: "note bad", lang: "en" }, owned(note, 500)));
-    const kept = facts.logged ? say("kept", { days: count(facts.days) }) : say("off");
-    page.replaceChildren(
-      el("p", { class: "quiet" }, kept),
-      ...notes,
-      ...sections,
-      el("p", { class: "quiet" }, say("counting")),
-      command("searches"),
-      command("evaluate search --from-clicks"),
-    );
-    announce(say("all", { n: count(first.rows.length), total: count(first.total) }));
-  } catch (error) {
-    if (!(error instanceof Refused)) throw error;
-    page.replaceChildren(el("p", { class: "note bad", role: "alert" }, say("failed", { detail: error.message })));
+async function lists() {
+  const sections = [];
+  let first = null;
+  // One after the other: of a page no more than one question is under way.
+  for (const list of LISTS) {
+    const listing = await ask("searches", { k: MOST, only: list.only });
+    first ??= listing;
+    sections.push(section(list, listing));
   }
-  page.removeAttribute("aria-busy");
+  const nodes = [
+    el("p", { class: "quiet" }, facts.logged ? say("kept", { days: count(facts.days) }) : say("off")),
+    ...first.notes.map((note) => el("p", { class: "note bad", lang: "en" }, owned(note, 500))),
+    ...sections,
+    el("p", { class: "quiet" }, say("counting")),
+    command("searches"),
+    command("evaluate search --from-clicks"),
+  ];
+  return { nodes, said: say("all", { n: count(first.rows.length), total: count(first.total) }) };
 }
 
-begin();
-byId("page").append(el("p", { class: "quiet" }, say("loading")));
-show();
+fillPage(lists);

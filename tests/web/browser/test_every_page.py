@@ -7,7 +7,7 @@ import pytest
 # Each with something on it, and what is there once it is filled.
 PAGES = {
     "/?q=bread": "#hits li[data-id]",
-    "/?q=bread&filter=category:Cooking&open=v018": ".explanation .heat",
+    "/?q=bread&filter=category:Cooking&open=v018": ".explanation .waterfall",
     "/recommend?user=w001": "#hits li",
     "/map": "#near > li",
     "/attend?text=the+bank+of+the+river": "#sentence-words [aria-current]",

@@ -5,6 +5,8 @@ import { money } from "../numbers.js";
 import { say } from "../words.js";
 
 const LONGEST = 90;
+// What catalogs call whether, or how many of, an item can be had.
+const STOCK = /^((in|on)[_ ]?)?(stock|hand)$|^availab(le|ility)$|^库存$|^有货$/i;
 const SECONDS = { seconds: 1, minutes: 60, hours: 3600 };
 const language = document.documentElement.lang;
 const dates = new Intl.DateTimeFormat(language, { dateStyle: "medium", timeZone: "UTC" });
@@ -35,20 +37,33 @@ function date(cell) {
   return eras.format(new Date(0).setUTCFullYear(year, 6));
 }
 
-/** Whether a column is lengths of time. */
-export const isLength = ({ unit }) => unit in SECONDS;
+/** What people type a column's numbers in: how many of its own units that is, and its name, "" for none. */
+export function typedIn({ unit }, most) {
+  const size = SECONDS[unit];
+  if (size) {
+    const own = most * size >= 60 ? 60 : 1;
+    return { size: own / size, name: say(own === 60 ? "minutes" : "seconds") };
+  }
+  return { size: 1, name: unit && isCurrency(unit) ? sign(unit) : unit };
+}
+
+/** The sign of a currency. */
+const sign = (unit) => money(0, unit, language).replace(/[\d\s.,]+/g, "") || unit;
+
+/** The ends of a range, which may have `..=`; of any other value the value. */
+export const endsOf = (value) => value.replace("..=", "..").split("..");
 
 /** A value of a facet, or both ends of a range, one of which may be open. */
 export function valueOf(column, value) {
   const { shown_as: shownAs, unit } = column;
+  if (shownAs === "yes/no" && STOCK.test(column.name)) return say(value === "yes" ? "inStock" : "outOfStock");
   if (shownAs === "yes/no") return say(value === "yes" ? "yes" : "no");
-  const isRange = shownAs === "number" || shownAs === "date";
-  if (isRange && value.startsWith("..") && value.length > 2) return say("atMost", { value: valueOf(column, value.slice(2)) });
-  if (isRange && value.endsWith("..") && value.length > 2) return say("atLeast", { value: valueOf(column, value.slice(0, -2)) });
-  if (shownAs === "date") return value.split("..").map(date).join(" – ");
-  if (shownAs !== "number") return value;
-  const ends = value.split("..");
-  return ends.map((end) => quantity(unit, end, ends.at(-1))).join(" – ");
+  if (shownAs !== "number" && shownAs !== "date") return value;
+  const [from, to = from] = endsOf(value);
+  const shown = (end) => (shownAs === "date" ? date(end) : quantity(unit, end, to || end));
+  if (!from && to) return say("atMost", { value: shown(to) });
+  if (!to && from) return say("atLeast", { value: shown(from) });
+  return [...new Set([shown(from), shown(to)])].join(" – ");
 }
 
 function written({ shown_as: shownAs, unit }, cell) {
@@ -64,13 +79,14 @@ export const labelOf = ({ name, unit }) => (name === unit ? say("length") : name
 /** The cell of a hit: a column that is called like a part of a hit has this name beside it. */
 export const cellOf = (hit, { name }) => (`items.${name}` in hit ? hit[`items.${name}`] : hit[name]);
 
-/** The image of a hit; it goes where it cannot be loaded. */
-export function image(hit, columns) {
+/** The picture of a hit in its square, which stays empty where it cannot be loaded; null where the catalog has none. */
+export function picture(hit, columns) {
   const column = columns.find((one) => one.display === "image");
-  const src = column && address(cellOf(hit, column));
-  if (!src) return null;
+  if (!column) return null;
+  const src = address(cellOf(hit, column));
   const gone = (event) => event.target.remove();
-  return el("img", { src, alt: "", loading: "lazy", referrerpolicy: "no-referrer", width: 80, height: 80, onerror: gone });
+  const image = src && el("img", { src, alt: "", loading: "lazy", referrerpolicy: "no-referrer", width: 128, height: 128, onerror: gone });
+  return el("span", { class: "picture" }, image);
 }
 
 const linkOf = (columns) => columns.find((one) => one.display === "link");
@@ -84,18 +100,37 @@ export function ownAddress(hit, columns) {
 // The first amount of money is what it costs; others have their names beside them.
 const priceOf = (columns) => columns.find(({ unit, shown_as: shownAs }) => shownAs === "number" && unit && isCurrency(unit));
 
-/** What an item costs, in a line of its own; null where nothing says so. */
-export function price(hit, columns) {
+const stockOf = (columns) =>
+  columns.find(({ name, unit, shown_as: shownAs }) => STOCK.test(name) && !unit && ["yes/no", "number"].includes(shownAs));
+
+const isEmpty = (cell) => (cell ?? "") === "";
+
+/** What an item costs and whether it can be had, beside its title; null where nothing says so. */
+export function offer(hit, columns) {
+  const told = [price(hit, columns), stock(hit, columns)].filter(Boolean);
+  return told.length ? el("div", { class: "offer" }, told) : null;
+}
+
+function price(hit, columns) {
   const column = priceOf(columns);
   const cell = column && cellOf(hit, column);
-  if ((cell ?? "") === "") return null;
+  if (isEmpty(cell)) return null;
   return el("p", { class: "price", title: text(`${column.name} ${cell}`).slice(0, 80) }, quantity(column.unit, cell));
 }
 
-/** The cells of some columns, where there is anything in them: not the price, the image and the title's address. */
+/** Only where there is a price: without one, "stock" may mean anything. */
+function stock(hit, columns) {
+  const column = priceOf(columns) && stockOf(columns);
+  const cell = column && cellOf(hit, column);
+  if (isEmpty(cell)) return null;
+  const said = column.shown_as === "number" && cell > 0 ? say("nInStock", { n: numbers({}).format(cell) }) : say(cell ? "inStock" : "outOfStock");
+  return el("p", { class: cell ? "stock" : "stock out", title: text(`${column.name} ${cell}`).slice(0, 80) }, said);
+}
+
+/** The cells of some columns in one line, where there is anything in them: not what stands elsewhere. */
 export function cells(hit, columns, find) {
-  const apart = [priceOf(columns), linkOf(columns)];
-  const shown = columns.map((column) => [column, cellOf(hit, column)]).filter(([, cell]) => (cell ?? "") !== "");
+  const apart = [priceOf(columns), linkOf(columns), priceOf(columns) && stockOf(columns)];
+  const shown = columns.map((column) => [column, cellOf(hit, column)]).filter(([, cell]) => !isEmpty(cell));
   const made = shown.map(([column, cell]) => {
     const name = owned(labelOf(column), 40);
     if (column.display === "image" || (apart.includes(column) && isApart(column, cell))) return null;

@@ -1,7 +1,8 @@
 // Facets to click, and what was chosen of them. Values are those of the server, which reads them back.
 import { byId, el, owned, text } from "../dom.js";
 import { count, say } from "../words.js";
-import { isLength, labelOf, valueOf } from "./cells.js";
+import { labelOf, valueOf } from "./cells.js";
+import { dates, slider } from "./range.js";
 
 const FEW = 6;
 // As many values of a column as the server tells at most.
@@ -30,6 +31,10 @@ function inOrder(column, counts) {
 
 function group(column, counts, chosen, change, again) {
   const mine = chosenOf(column, chosen);
+  const others = chosen.filter((one) => !one.startsWith(`${column.name}:`));
+  const put = (value) => change(value ? [...others, `${column.name}:${value}`] : others);
+  const range = slider(column, counts, mine, put);
+  if (range) return el("fieldset", {}, range);
   // What was chosen stays, even where nothing has it any more.
   const values = [...new Set([...mine.filter((value) => !(value in counts)), ...inOrder(column, counts)])];
   if (!values.length) return null;
@@ -42,36 +47,11 @@ function group(column, counts, chosen, change, again) {
     "fieldset",
     {},
     el("legend", {}, owned(labelOf(column), 60)),
-    isTyped(column, counts) ? range(column, counts, mine, chosen, change) : null,
+    dates(column, counts, mine, put),
     el("ul", {}, rows),
     cut ? el("p", { class: "quiet" }, say("mostFrequent", { n: MOST })) : null,
     values.length > FEW ? toggle(column, all, values.length, again) : null,
   );
-}
-
-/** Whether people may type from where to where: lengths are in the unit that suits each, and dates of any era are
- *  no days of a calendar. */
-const isTyped = (column, counts) =>
-  column.shown_as === "number" ? !isLength(column) : column.shown_as === "date" && Object.keys(counts).every((value) => /^\d{4}/.test(value));
-
-/** Two fields for a range of one's own: it takes the place of the one before. */
-function range(column, counts, mine, chosen, change) {
-  const own = mine.filter((value) => value.includes("..") && !(value in counts));
-  const [least = "", most = ""] = own[0]?.split("..") ?? [];
-  const kind = column.shown_as === "date" ? { type: "date" } : { type: "number", step: "any" };
-  const field = (word, value) => {
-    const label = say(word, { column: text(labelOf(column)).slice(0, 60) });
-    return el("input", { ...kind, value, "aria-label": label, "data-filter": `${column.name} ${word}`, onchange: take });
-  };
-  const [from, to] = [field("rangeFrom", least), field("rangeTo", most)];
-  function take() {
-    // Whoever types them the other way round means the same range.
-    const isTurned = from.value && to.value && (kind.step ? Number(from.value) > Number(to.value) : from.value > to.value);
-    const ends = isTurned ? [to.value, from.value] : [from.value, to.value];
-    const others = chosen.filter((one) => !own.some((value) => one === `${column.name}:${value}`));
-    change(ends.some(Boolean) ? [...others, `${column.name}:${ends.join("..")}`] : others);
-  }
-  return el("p", { class: "range" }, from, el("span", { "aria-hidden": "true" }, "–"), to);
 }
 
 function row(column, value, n, chosen, change) {

@@ -4,7 +4,7 @@ import { bar, figures, legend, reach } from "../heads.js";
 import { finder, marked } from "../marked.js";
 import { number, say } from "../words.js";
 import { announce } from "../shell.js";
-import { cells, image, ownAddress, price } from "./cells.js";
+import { cells, offer, ownAddress, picture } from "./cells.js";
 import { explanation } from "./reasons.js";
 
 let given = [];
@@ -14,7 +14,7 @@ export const hits = () => given;
 
 /** Show rows of an answer. options: columns, {name, type, unit, display} of those to show; explain(hit), asks for the reasons of
  *  one; clicked(hit), told when one is opened; gone(hit), a promise of its `smallest`, or null; explained, those of which they are there already, by id; opened(ids), told which are open now; similar(hit), the
- *  address of its neighbours; keep, whether they are added to those that are there. */
+ *  address of its neighbours; keep, whether they are added to those that are there; asTiles, whether they stand side by side. */
 export function showHits(rows, options) {
   const list = byId("hits");
   const focused = document.activeElement?.closest?.("#hits > li")?.dataset.id;
@@ -27,20 +27,21 @@ export function showHits(rows, options) {
     const before = still.get(String(hit.id))?.querySelector(".explanation");
     const known = options.explained.get(hit.id);
     if (before) unfold(item, before);
-    else if (known) unfold(item, explanation(known, options.gone(known)));
+    else if (known) unfold(item, explanation(known, () => options.gone(known)));
     return item;
   });
   // Weak matches, where they were asked for, are below all others.
   const firstWeak = given.findIndex((hit) => hit.match === "weak");
   if (firstWeak > 0) items[firstWeak].prepend(el("p", { class: "quiet below" }, say("weakBelow")));
   // Another list, not other entries: what is new cannot be seen to jump.
-  list.replaceWith(el("ol", { id: "hits", class: "hits", "aria-busy": list.getAttribute("aria-busy") }, items));
+  list.replaceWith(el("ol", { id: "hits", class: options.asTiles ? "hits tiles" : "hits", "aria-busy": list.getAttribute("aria-busy") }, items));
   items.find((item) => item.dataset.id === focused)?.querySelector(".title").focus();
 }
 
 /** The same items for another list, which has no scores. */
 export const entries = (rows, options) => rows.map((row) => entry(row, null, options));
 
+/** A card: picture, title, what it costs, its cells, the passage that answers, and below how well it matches. */
 function entry(hit, sides, options) {
   const find = finder(Object.values(hit.matches ?? {}).flat());
   const name = marked(hit.title || String(hit.id), find);
@@ -48,14 +49,21 @@ function entry(hit, sides, options) {
   const has = hit.heads !== undefined;
   const own = ownAddress(hit, options.columns);
   const title = titleOf(name, own, has, likes);
-  const why = el("button", { type: "button", class: "plain opens", "aria-expanded": "false", "aria-label": say("whyTitle", { title: shortly(hit) }) }, say("whyHit"));
   const shown = cells(hit, options.columns, find);
   const item = el(
     "li",
     { "data-id": String(hit.id) },
-    el("div", { class: "hit" }, image(hit, options.columns), el("h2", {}, title), price(hit, options.columns), shown, passage(hit, find, shown?.textContent)),
-    has ? el("div", { class: "score" }, bar(hit, sides), el("div", { class: "match-line" }, figures(hit), why)) : null,
-    el("a", { class: "like quiet", href: likes, "aria-label": say("likeTitle", { title: shortly(hit) }) }, say("similar")),
+    picture(hit, options.columns),
+    el(
+      "div",
+      { class: "hit" },
+      el("h2", {}, title),
+      offer(hit, options.columns),
+      shown,
+      passage(hit, find, shown?.textContent),
+      el("p", { class: "foot" }, has ? matchOf(hit) : null, similarTo(hit, likes)),
+      has ? el("div", { class: "score" }, bar(hit, sides)) : null,
+    ),
   );
   if (has) {
     item.value = hit.rank;
@@ -65,6 +73,19 @@ function entry(hit, sides, options) {
   }
   return item;
 }
+
+/** How well a hit matches, or that its place is the owner's, and what opens its reasons. */
+function matchOf(hit) {
+  const { pins } = hit.heads;
+  const placed = pins ? el("span", { class: "placed" }, say(pins > 0 ? "pinned" : "placedLast")) : null;
+  const said = say("whyTitle", { title: shortly(hit) });
+  const why = el("button", { type: "button", class: "plain opens", "aria-expanded": "false", "aria-label": said }, say("whyHit"));
+  // One that is pinned counts as strong, however well it matches by itself.
+  return el("span", { class: "match-line" }, placed, figures(pins > 0 ? { ...hit, match: null } : hit), why);
+}
+
+const similarTo = (hit, likes) =>
+  el("a", { class: "like quiet", href: likes, "aria-label": say("likeTitle", { title: shortly(hit) }) }, say("similar"));
 
 /** A title leads to the item's own address. Without one it opens the reasons, or leads to the item's neighbours. */
 function titleOf(name, own, hasReasons, likes) {
@@ -121,7 +142,7 @@ async function toggle(item, hit, options) {
     try {
       const found = await options.explain(hit);
       if (found === null) return;
-      panel.replaceWith(explanation(found, options.gone(found)));
+      panel.replaceWith(explanation(found, () => options.gone(found)));
       announce(say("explained", { title: shortly(hit), score: say("sum", { score: number(hit.score, 3) }) }));
     } catch (error) {
       panel.replaceChildren(el("p", { class: "note bad" }, error.message));

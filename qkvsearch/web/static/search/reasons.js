@@ -4,17 +4,22 @@ import { contributions, encoders, family, labelled, named } from "../heads.js";
 import { addingUp, count, knows, listedAs, number, roundedTo, say, signed } from "../words.js";
 import { translated } from "./translated.js";
 
-/** The panel. hit: of /explain, with `reasons` and `map`; gone: a promise of its `smallest`, or null. */
+/** The panel: reasons as a waterfall, and further reasons one step away. hit: of /explain, with `reasons` and `map`;
+ *  gone: asks for a promise of its `smallest`, or null where nothing is to be gone. */
 export function explanation(hit, gone) {
-  const without = el("div", { class: "without" });
-  gone?.then((found) => found && without.replaceChildren(goneWithout(found)));
-  return el(
-    "div",
-    { class: "explanation" },
-    without,
-    el("div", { class: "two" }, inWords(hit), byHead(hit)),
-    wordByWord(hit),
-  );
+  return el("div", { class: "explanation" }, inWords(hit), further(hit, gone));
+}
+
+/** What heads add, and the table of words: made when somebody opens them. */
+function further(hit, gone) {
+  const made = el("details", { class: "further" }, el("summary", {}, say("further")));
+  const fill = () => {
+    const without = el("div", { class: "without" });
+    gone()?.then((found) => found && without.replaceChildren(goneWithout(found)));
+    made.append(without, byHead(hit), wordByWord(hit));
+  };
+  made.addEventListener("toggle", fill, { once: true });
+  return made;
 }
 
 /** Without which words the hit would not be listed. smallest: as the API has it. */
@@ -25,48 +30,75 @@ function goneWithout({ words }) {
   return el("p", { class: "gone", "data-smallest": JSON.stringify(words) }, before, ...named, after);
 }
 
-const adding = (value, most) =>
-  el("td", { class: "adds", "aria-hidden": "true" }, el("i", {
-    class: value < 0 ? "minus" : "plus",
-    style: { width: `${(100 * Math.abs(value)) / (most || 1)}%` },
-  }));
+/** The bars of a waterfall: each begins where the sum of the values before it ends. */
+function steps(values) {
+  let sum = 0;
+  const ends = values.map((value) => [sum, (sum += value)]);
+  const lowest = Math.min(0, ...ends.flat());
+  const room = Math.max(0, ...ends.flat()) - lowest || 1;
+  return ends.map(([from, to]) => {
+    const left = (100 * (Math.min(from, to) - lowest)) / room;
+    const style = { "margin-inline-start": `${left}%`, width: `${(100 * Math.abs(to - from)) / room}%` };
+    return el("td", { class: "adds", "aria-hidden": "true" }, el("i", { class: to < from ? "minus" : "plus", style }));
+  });
+}
 
 const figure = (value, shown = signed(value)) => el("td", { class: "number", "data-value": value }, shown);
 
-function sum(hit, what) {
+function sum(hit) {
   const said = say("sum", { score: number(hit.score, 3) });
-  return el("tfoot", {}, el("tr", {}, el("th", { scope: "row" }, what), el("td"), el("td", { class: "number sum", "data-value": hit.score }, said)));
+  return el("tfoot", {}, el("tr", {}, el("th", { scope: "row" }, say("score")), el("td"), el("td", { class: "number sum", "data-value": hit.score }, said)));
 }
 
-function table(caption, rows, hit, values) {
-  const most = Math.max(...values.map(Math.abs), 0);
+/** A waterfall of labels and values, which as they are shown add up to the hit's score. */
+function waterfall(caption, labels, values, hit) {
   const shown = addingUp(values, hit.score);
-  const body = rows.map((label, place) =>
-    el("tr", {}, el("th", { scope: "row" }, label), adding(values[place], most), figure(values[place], signed(shown[place]))),
+  const bars = steps(values);
+  const body = labels.map((label, place) =>
+    el("tr", {}, el("th", { scope: "row" }, label), bars[place], figure(values[place], signed(shown[place]))),
   );
-  return el("table", { class: "addends" }, el("caption", {}, caption), el("tbody", {}, body), sum(hit, say("score")));
+  return el("table", { class: "waterfall" }, caption, el("tbody", {}, body), sum(hit));
 }
+
+const hidden = (caption) => el("caption", { class: "hidden-visually" }, caption);
+const heading = (caption) => el("caption", {}, caption);
 
 function inWords(hit) {
-  const rows = hit.reasons.map((reason) => owned(translated(reason.text, say, knows), 160));
-  return table(say("reasons"), rows, hit, hit.reasons.map((reason) => reason.value));
+  const labels = hit.reasons.map((reason) => label(reason.text));
+  return waterfall(hidden(say("reasons")), labels, hit.reasons.map((reason) => reason.value), hit);
+}
+
+/** A word, and behind it in small letters what of it matched: how much each adds is in the table of words. */
+function label(reason) {
+  const place = reason.lastIndexOf(": ");
+  const kinds = reason.slice(place + 2).split(", ").map((kind) => kind.replace(/ [+-][\d.]+$/, ""));
+  if (place < 0 || !kinds.every((kind) => knows(`r_${kind}`))) return owned(translated(reason, say, knows), 160);
+  const said = kinds.map((kind) => say(`r_${kind}`)).join(say("comma"));
+  return [owned(reason.slice(0, place), 120), " ", el("span", { class: "quiet" }, said)];
 }
 
 /** By head, each with its colour. */
 function byHead(hit) {
   const found = contributions(hit);
-  const heads = table(say("byHead"), found.map(([head]) => labelled(head)), hit, found.map(([, value]) => value));
+  const values = found.map(([, value]) => value);
   const each = encoders(hit);
-  return el("div", {}, heads, each.length > 1 ? byEncoder(each) : null);
+  return el(
+    "div",
+    {},
+    waterfall(heading(say("byHead")), found.map(([head]) => labelled(head)), values, hit),
+    each.length > 1 ? byEncoder(each) : null,
+  );
 }
 
 /** What the encoders add that the table of heads has as one meaning, as its parts. */
 function byEncoder(each) {
-  const most = Math.max(...each.map(([, value]) => Math.abs(value)));
-  const sum = each.reduce((all, [, value]) => all + value, 0);
-  const shown = roundedTo(each.map(([, value]) => value), sum);
-  const rows = each.map(([head, value], place) => el("tr", {}, el("th", { scope: "row" }, labelled(head)), adding(value, most), figure(value, signed(shown[place]))));
-  return el("details", { class: "encoders" }, el("summary", {}, say("byEncoder")), el("table", { class: "parts" }, el("tbody", {}, rows)));
+  const values = each.map(([, value]) => value);
+  const shown = roundedTo(values, values.reduce((all, value) => all + value, 0));
+  const bars = steps(values);
+  const rows = each.map(([head, value], place) =>
+    el("tr", {}, el("th", { scope: "row" }, labelled(head)), bars[place], figure(value, signed(shown[place]))),
+  );
+  return el("details", { class: "encoders" }, el("summary", {}, say("byEncoder")), el("table", { class: "waterfall" }, el("tbody", {}, rows)));
 }
 
 function wordByWord(hit) {

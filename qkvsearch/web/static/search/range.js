@@ -1,0 +1,128 @@
+// Ranges of numbers and dates, to drag or to type. What is asked for is the server's: LEAST..=MOST.
+import { el, owned, text } from "../dom.js";
+import { say } from "../words.js";
+import { endsOf, labelOf, typedIn, valueOf } from "./cells.js";
+
+// A few numbers that look different are boxes to tick.
+const FEW = 5;
+// How many steps a slider has at most, and what a step may be.
+const STEPS = 200;
+const ROUND = [1, 2, 5, 10];
+const YEAR = /^\d{4}$/;
+
+/** A range as the server reads it, with its end in it; "" where both ends are open. */
+const value = (least, most) => (least || most ? `${least}..${most && `=${most}`}` : "");
+
+const isRange = (value) => value.includes("..");
+
+/** A smooth step that divides a spread into at most `STEPS`. */
+function stepOf(spread, isWhole) {
+  const power = 10 ** Math.floor(Math.log10(spread / STEPS));
+  const step = ROUND.map((one) => one * power).find((one) => one * STEPS >= spread);
+  return isWhole ? Math.max(1, Math.ceil(step)) : step;
+}
+
+/** The ends of all values of a facet, as they are stored: [least, most]. */
+function extent(counts) {
+  const ends = Object.keys(counts).map((value) => value.split(".."));
+  const numbers = ends.flatMap(([from, to]) => [Number(from), Number(to ?? from)]);
+  return [Math.min(...numbers), Math.max(...numbers)];
+}
+
+/** Whether a column is asked for as a range: numbers that are many, or of which two look alike, and many years. */
+function isSlider(column, counts, mine) {
+  const values = Object.keys(counts);
+  if (column.shown_as === "date") return values.length > 2 * FEW && values.every((value) => YEAR.test(value));
+  if (column.shown_as !== "number") return false;
+  const looks = new Set(values.map((value) => valueOf(column, value)));
+  return values.length > FEW || looks.size < values.length || [...values, ...mine].some(isRange);
+}
+
+/** A heading with what its numbers are typed in, and a range with a slider of two thumbs and two fields; null for a column that is no such. mine: what was chosen of the
+ *  column; put: told the value that takes its place, "" for none. */
+export function slider(column, counts, mine, put) {
+  if (!Object.keys(counts).length || !isSlider(column, counts, mine)) return null;
+  const [least, most] = extent(counts);
+  const { size, name } = typedIn(column, most);
+  const isWhole = size !== 1 || (Number.isInteger(least) && Number.isInteger(most));
+  const step = stepOf((most - least) / size || 1, isWhole);
+  const lowest = tidy(Math.floor(least / size / step + 1e-9) * step);
+  const highest = tidy(Math.ceil(most / size / step - 1e-9) * step);
+  const now = endsOf(mine[0] ?? "").map((end) => (end === "" ? null : asTyped(Number(end), size)));
+  const [from, to] = now.length === 2 ? now : [now[0], now[0]];
+  const shape = { column, name, lowest, highest, step, from, to };
+  return drawn(shape, (low, high) => put(value(stored(low, size, -1), stored(high, size, 1))));
+}
+
+/** Without what floating point adds. */
+const tidy = (number) => Number(number.toPrecision(12));
+
+// Lengths are shown in whole minutes: a number that is typed stands for all that are shown so.
+const asTyped = (end, size) => (size > 1 ? Math.round(end / size) : tidy(end / size));
+
+function stored(end, size, side) {
+  if (end === null) return "";
+  if (size <= 1) return String(tidy(end * size));
+  return String(side < 0 ? Math.ceil((end - 0.5) * size) : Math.ceil((end + 0.5) * size) - 1);
+}
+
+/** The fields and the slider, which follow each other; take: told both ends, null where one is open. */
+function drawn({ column, name, lowest, highest, step, from, to }, take) {
+  const called = (word) => say(word, { column: text(labelOf(column)).slice(0, 60) }) + (name ? ` (${name})` : "");
+  const typed = (word, end, hint) => {
+    const attributes = { type: "number", step: "any", value: end ?? "", placeholder: hint, "data-filter": `${column.name} ${word}` };
+    return el("input", { ...attributes, "aria-label": called(word), onchange: fromFields });
+  };
+  const thumb = (word, place) => {
+    const attributes = { type: "range", min: lowest, max: highest, step, value: place, "data-filter": `${column.name} ${word} slider` };
+    return el("input", { ...attributes, "aria-label": called(word), oninput: follow, onchange: fromThumbs });
+  };
+  const fields = [typed("rangeFrom", from, lowest), typed("rangeTo", to, highest)];
+  const thumbs = [thumb("rangeFrom", from ?? lowest), thumb("rangeTo", to ?? highest)];
+  const line = el("span", { class: "slider" }, thumbs);
+  const places = () => thumbs.map(({ value }) => Number(value)).sort((a, b) => a - b);
+  const ends = () => places().map((value, place) => (value === [lowest, highest][place] ? null : value));
+
+  function colour() {
+    const share = (value) => `${(100 * (value - lowest)) / (highest - lowest || 1)}%`;
+    const [low, high] = places().map(share);
+    line.style.setProperty("--from", low);
+    line.style.setProperty("--to", high);
+  }
+  function follow() {
+    for (const [place, end] of ends().entries()) fields[place].value = end ?? "";
+    colour();
+  }
+  function fromThumbs() {
+    take(...ends());
+  }
+  function fromFields() {
+    const [low, high] = fields.map(({ value }) => (value === "" ? null : Number(value)));
+    // Whoever types them the other way round means the same range.
+    const isTurned = low !== null && high !== null && low > high;
+    take(...(isTurned ? [high, low] : [low, high]));
+  }
+  colour();
+  const dash = el("span", { "aria-hidden": "true" }, "–");
+  const heading = el("legend", {}, owned(labelOf(column), 60), name ? ` (${name})` : "");
+  return [heading, el("div", { class: "range" }, fields[0], dash, fields[1], highest > lowest ? line : null)];
+}
+
+/** Two fields for days of one's own above boxes of years or months; null for other columns, and for dates of any era,
+ *  which are no days of a calendar. */
+export function dates(column, counts, mine, put) {
+  if (column.shown_as !== "date" || !Object.keys(counts).every((value) => /^\d{4}/.test(value))) return null;
+  const [least = "", most = ""] = endsOf(mine.find((one) => isRange(one) && !(one in counts)) ?? "");
+  const field = (word, day) => {
+    const label = say(word, { column: text(labelOf(column)).slice(0, 60) });
+    return el("input", { type: "date", value: day, "aria-label": label, "data-filter": `${column.name} ${word}`, onchange: take });
+  };
+  const [from, to] = [field("rangeFrom", least), field("rangeTo", most)];
+  function take() {
+    const ends = [from.value, to.value];
+    if (ends.every(Boolean)) ends.sort();
+    put(value(...ends));
+  }
+  const named = (word, input) => [el("span", { "aria-hidden": "true", class: "quiet" }, say(word)), input];
+  return el("div", { class: "range of-dates" }, named("from", from), named("to", to));
+}
