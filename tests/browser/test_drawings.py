@@ -126,7 +126,7 @@ def test_a_drawing_plays_stops_and_is_stepped(visit, lesson_file):
     with visit(lesson_file("self-attention")) as page:
         figure = page.locator('[data-place="self-attention.layer"]')
         told = figure.locator(".told")
-        press(figure, "play")  # from the beginning, though the end is shown
+        press(figure, "play")  # from the first cell, though a whole stage is shown
         press(figure, "play")
         pressed = figure.locator('[data-does="stage"][aria-pressed="true"]')
         moments = [(pressed.get_attribute("data-stage"), told.inner_text().partition(":")[0])]
@@ -159,6 +159,44 @@ def test_a_drawing_plays_stops_and_is_stepped(visit, lesson_file):
         assert told.inner_text() == stopped
         assert play.inner_text() == "Play"
         assert told.get_attribute("aria-live") is None
+
+
+STAYS = "e => Math.round(scrollY + e.getBoundingClientRect().top)"
+
+
+def test_a_drawing_opens_at_its_first_stage_and_stays_where_it_is(visit, lesson_file):
+    with visit(lesson_file("ask-match-mix")) as page:
+        for figure in page.locator("[data-drawing=flow]").all():
+            stages = figure.locator('[data-does="stage"]')
+            pressed = stages.evaluate_all("all => all.map(one => one.ariaPressed)")
+            assert pressed == ["true"] + ["false"] * (len(pressed) - 1)
+            svg = figure.locator("svg").first
+            place = svg.evaluate(STAYS)
+            for button in stages.all():
+                button.click()
+                figure.locator(".cell").first.click()
+                assert svg.evaluate(STAYS) == place
+
+
+def test_what_is_rounded_is_shown_as_about_and_one_query_has_no_choice_of_queries(
+    visit, lesson_file
+):
+    with visit(lesson_file("ask-match-mix")) as page:
+        figure = page.locator('[data-place="ask-match-mix.search"]')
+        assert figure.locator('[data-control="row"]').count() == 0
+        figure.locator('[data-stage="scaled"][data-does]').click()
+        figure.locator(".cell").first.click()
+        told = figure.locator(".told").inner_text()
+        assert "1×4.74 = 4.74" in told
+        assert "4.74 ÷ 0.8 ≈ 5.92" in told
+
+
+def test_bars_of_one_query_use_the_width_that_there_is(visit, lesson_file):
+    for width, at_least in ((390, 40), (1280, 300)):
+        with visit(lesson_file("ask-match-mix"), viewport={"width": width, "height": 900}) as page:
+            bar = page.locator('[data-place="ask-match-mix.search"] .cell rect').first
+            page.wait_for_timeout(100)
+            assert bar.bounding_box()["width"] > at_least
 
 
 def test_query_and_key_are_chosen_by_keyboard(visit, lesson_file, expect):

@@ -110,11 +110,10 @@ const numbers = (() => {
     return value(readAs(plain(given), 1)[0] ?? "") > wanted[0] ? "tooMuch" : "tooLittle";
   };
 
-  // Whether a number, rounded as the one that is shown, is that one.
+  // Whether a computed number is the one that is shown, with no digit lost.
   const gives = (number, wanted) => {
     if (!Number.isFinite(number) || !Number.isFinite(wanted)) return Object.is(number, wanted);
-    const places = (shown(wanted).split(".")[1] ?? "").length;
-    return Math.abs(number - Number(shown(wanted).replace("−", "-").replace("≈", ""))) <= 0.5 * 10 ** -places + 1e-9;
+    return Math.abs(number - Number(shown(wanted).replace("−", "-").replace("≈", ""))) <= 1e-9 * Math.max(1, Math.abs(number));
   };
 
   return { one, gives, shown, held, heat, isRight, isAnswer, hint };
