@@ -38,7 +38,11 @@ def lesson(name: str, given: Given | None = None) -> Lesson:
     refuse(given, name, *source.fields.get("takes", "").split())
     steps, quizzes = run(source, given)
     quizzes = [replace(quiz, name=f"{name}.{n}") for n, quiz in enumerate(quizzes, start=1)]
-    return Lesson(**vars(_outline(name)), steps=steps, quizzes=quizzes)
+    explain = source.fields.get("explain", "")
+    is_paged = source.fields.get("paged") == "yes"
+    return Lesson(
+        **vars(_outline(name)), steps=steps, quizzes=quizzes, explain=explain, is_paged=is_paged
+    )
 
 
 def outline() -> Iterator[Outline]:

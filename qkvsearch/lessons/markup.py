@@ -7,6 +7,8 @@ from html import escape
 VOID = ("input", "br")
 # `code` or *emphasis*, which neither begins nor ends with a space.
 MARKS = re.compile(r"`([^`]+)`|\*(\S|\S[^*]*\S)\*")
+# What is written above the line: e^5.92.
+ABOVE = re.compile(r"(?<=\be)\^(−?\d+(?:\.\d+)?)")
 # What is written below the line: W_Q, d_k, S_ab.
 BELOW = re.compile(r"(?<=\bS)_([\w,]+)|(?<=\w)_(\w)(?!\w)")
 
@@ -49,12 +51,15 @@ def grid(
     numeric: the columns of numbers, whose headings end where the numbers do.
     """
     head = [
-        element("th", label, scope="col", class_="number" if j in numeric else None)
+        element("th", mathematics(label), scope="col", class_="number" if j in numeric else None)
         if label
         else element("td")
         for j, label in enumerate(headings)
     ]
-    body = [element("tr", element("th", label, scope="row"), *cells) for label, cells in rows]
+    body = [
+        element("tr", element("th", mathematics(label), scope="row"), *cells)
+        for label, cells in rows
+    ]
     columns = element("thead", element("tr", *head))
     return element("table", caption, columns, element("tbody", *body), **attributes)
 
@@ -75,11 +80,19 @@ def prose(text: str) -> Html:
 
 
 def mathematics(text: str) -> Html:
-    """Return the text with its subscripts as elements.
+    """Return the text with its subscripts, and the powers of e, as elements.
 
-    >>> mathematics("X·W_Q, S_ab·b_V, w_query")
-    'X·W<sub>Q</sub>, S<sub>ab</sub>·b<sub>V</sub>, w_query'
+    >>> mathematics("X·W_Q, S_ab·b_V, w_query, e^5.92")
+    'X·W<sub>Q</sub>, S<sub>ab</sub>·b<sub>V</sub>, w_query, e<sup>5.92</sup>'
     """
+    before, *powers = ABOVE.split(text)
+    written = [_with_subscripts(before)]
+    for exponent, after in zip(powers[::2], powers[1::2], strict=True):
+        written += [element("sup", exponent), _with_subscripts(after)]
+    return joined(written)
+
+
+def _with_subscripts(text: str) -> Html:
     pieces = BELOW.split(text)
     children: list[str] = [pieces[0]]
     for several, one, after in zip(pieces[1::3], pieces[2::3], pieces[3::3], strict=True):

@@ -1,6 +1,7 @@
 """The Markdown documents of the lessons, parsed into blocks: `NN-name/en.md` and its translations.
 
-A document begins with fields between two lines of ---. A heading `## Title` begins a step. A
+A document begins with fields between two lines of ---: among them `explain`, what the reader says
+back at its end, and `paged: yes` for one step at a time. A heading `## Title` begins a step. A
 comment under it, `<!-- points: 9, 51; when: expression -->`, names its points, and when it is
 there. Everything else is a paragraph or a fence (```kind name). A fence of Python is code. The
 others have fields: `key: text`, which is translated, and `key = expression`, which is Python.

@@ -212,11 +212,15 @@ class Guidance:
 class Lesson(Outline):
     """A lesson, computed: steps counted from 1, and quizzes whose answers came with them.
 
+    explain: what the reader says back in a sentence of their own, "" where nothing is asked.
+    is_paged: whether a page that can shows one step at a time.
     first: the number of its first step, and n_steps, of all that it has, where only some are here.
     """
 
     steps: Sequence[Step]
     quizzes: Sequence[Quiz]
+    explain: str = field(default="", kw_only=True)
+    is_paged: bool = field(default=False, kw_only=True)
     first: int = field(default=1, kw_only=True)
     n_steps: int = field(default=0, kw_only=True)
 

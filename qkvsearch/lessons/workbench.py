@@ -69,6 +69,8 @@ class Workbench:
     # What the scores are divided by, too.
     temperature: float = 1.0
     normalize: Literal["softmax", "relu", "none"] = "softmax"
+    # The one number that may be changed: its matrix, row and column. None for all numbers.
+    open_cell: tuple[str, int, int] | None = None
 
     @property
     def is_projected(self) -> bool:

@@ -1,5 +1,6 @@
 """Every drawing of every lesson, driven as a reader does, beside NumPy."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -84,7 +85,8 @@ def agree(flow, figure, mask):
         found = np.array([float(cell.replace("Infinity", "inf")) for cell in cells])
         np.testing.assert_allclose(found.reshape(shape), wanted[shown], **CLOSE)
     if flow.has_values:
-        flows = figure.locator(".flows path").evaluate_all("all => all.map(p => p.dataset.value)")
+        lines = figure.locator(".flows path[data-at]")
+        flows = lines.evaluate_all("all => all.map(p => p.dataset.value)")
         np.testing.assert_allclose(
             np.array(flows, float).reshape(shape), wanted["weights"], **CLOSE
         )
@@ -117,7 +119,7 @@ def test_under_the_pointer_row_and_column_light_up_and_products_add_up(
 
 def sum_of(told):
     """The sum of the products that a sentence shows."""
-    sums = told.rpartition(": ")[2].split(" = ")[0].replace("−", "-").replace("- ", "+ -")
+    sums = re.split(" [=≈] ", told.rpartition(": ")[2])[0].replace("−", "-").replace("- ", "+ -")
     pairs = [product.split("×") for product in sums.split(" + ") if "×" in product]
     return sum(float(a) * float(b) for a, b in pairs)
 
@@ -126,7 +128,7 @@ def test_a_drawing_plays_stops_and_is_stepped(visit, lesson_file):
     with visit(lesson_file("self-attention")) as page:
         figure = page.locator('[data-place="self-attention.layer"]')
         told = figure.locator(".told")
-        press(figure, "play")  # from the beginning, though the end is shown
+        press(figure, "play")  # from the first cell, though a whole stage is shown
         press(figure, "play")
         pressed = figure.locator('[data-does="stage"][aria-pressed="true"]')
         moments = [(pressed.get_attribute("data-stage"), told.inner_text().partition(":")[0])]
@@ -159,6 +161,44 @@ def test_a_drawing_plays_stops_and_is_stepped(visit, lesson_file):
         assert told.inner_text() == stopped
         assert play.inner_text() == "Play"
         assert told.get_attribute("aria-live") is None
+
+
+STAYS = "e => Math.round(scrollY + e.getBoundingClientRect().top)"
+
+
+def test_a_drawing_opens_at_its_first_stage_and_stays_where_it_is(visit, lesson_file):
+    with visit(lesson_file("ask-match-mix")) as page:
+        for figure in page.locator("[data-drawing=flow]").all():
+            stages = figure.locator('[data-does="stage"]')
+            pressed = stages.evaluate_all("all => all.map(one => one.ariaPressed)")
+            assert pressed == ["true"] + ["false"] * (len(pressed) - 1)
+            svg = figure.locator("svg").first
+            place = svg.evaluate(STAYS)
+            for button in stages.all():
+                button.click()
+                figure.locator(".cell").first.click()
+                assert svg.evaluate(STAYS) == place
+
+
+def test_what_is_rounded_is_shown_as_about_and_one_query_has_no_choice_of_queries(
+    visit, lesson_file
+):
+    with visit(lesson_file("ask-match-mix")) as page:
+        figure = page.locator('[data-place="ask-match-mix.search"]')
+        assert figure.locator('[data-control="row"]').count() == 0
+        figure.locator('[data-stage="scaled"][data-does]').click()
+        figure.locator(".cell").first.click()
+        told = figure.locator(".told").inner_text()
+        assert "1×4.74 = 4.74" in told
+        assert "4.74 ÷ 0.8 ≈ 5.92" in told
+
+
+def test_bars_of_one_query_use_the_width_that_there_is(visit, lesson_file):
+    for width, at_least in ((390, 40), (1280, 300)):
+        with visit(lesson_file("ask-match-mix"), viewport={"width": width, "height": 900}) as page:
+            bar = page.locator('[data-place="ask-match-mix.search"] .cell rect').first
+            page.wait_for_timeout(100)
+            assert bar.bounding_box()["width"] > at_least
 
 
 def test_query_and_key_are_chosen_by_keyboard(visit, lesson_file, expect):
@@ -249,21 +289,22 @@ def test_a_dragged_arrow_lands_under_the_pointer(visit, lesson_file, course):
         assert handle.get_attribute("aria-label").startswith("tip of b1: ")
 
 
-def test_where_tips_are_at_one_place_the_arrow_on_top_is_dragged(visit, lesson_file):
+@pytest.mark.parametrize("place", [0, 1])
+def test_where_tips_are_at_one_place_each_arrow_can_be_dragged(place, visit, lesson_file):
     with visit(lesson_file("softmax")) as page:
         figure = page.locator("figure:has(button.handle)").first
         figure.scroll_into_view_if_needed()
-        query, key = (figure.locator("button.handle").nth(place) for place in (0, 1))
-        box = query.bounding_box()
-        assert box == key.bounding_box()
+        handles = [figure.locator("button.handle").nth(n) for n in (0, 1)]
+        names = [handle.get_attribute("aria-label") for handle in handles]
+        assert names[0].partition(": ")[2] == names[1].partition(": ")[2]
+        box = handles[place].bounding_box()
         x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
-        before = key.get_attribute("aria-label")
         page.mouse.move(x, y)
         page.mouse.down()
         page.mouse.move(x - 40, y - 60)
         page.mouse.up()
-        assert query.bounding_box()["y"] < box["y"] - 50
-        assert key.get_attribute("aria-label") == before
+        assert handles[place].bounding_box()["y"] < box["y"] - 50
+        assert handles[1 - place].get_attribute("aria-label") == names[1 - place]
 
 
 # --- heads ---
@@ -323,7 +364,7 @@ def test_without_motion_nothing_moves_by_itself(visit, lesson_file):
     with visit(lesson_file("self-attention")) as page:
         figure = page.locator('[data-place="self-attention.layer"]')
         press(figure, "play")
-        names = figure.locator(".flows path").evaluate_all(
+        names = figure.locator(".flows path[data-at]").evaluate_all(
             "all => all.map(p => getComputedStyle(p).animationName)"
         )
         assert set(names) == {"none"}

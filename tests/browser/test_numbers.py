@@ -55,10 +55,11 @@ def test_computing_again_what_nobody_edited_changes_nothing(visit, file, workben
     [
         ("√3", np.sqrt(3)), ("-√4", -2), ("1/√3", 1 / np.sqrt(3)), ("2 / √ 16", 0.5),
         ("2√3", None), ("2 √3", None), ("2.√3", None), ("1e√4", None), ("√4√4", None),
+        ("1,5", 1.5), ("-0,5/2", -0.25), ("１，５", 1.5), ("1,2,3", None),
         ("√4e2", None), ("√", None), ("√-4", None), ("∞", None), ("1/0", None), ("NaN", None),
     ],
 )  # fmt: skip
-def test_a_root_stands_alone_or_is_divided_by(text, number, visit, lesson_file):
+def test_a_root_stands_alone_and_a_comma_is_decimal(text, number, visit, lesson_file):
     with visit(lesson_file("masks")) as page:
         found = page.evaluate("text => numbers.one(text)", text)
     assert found == pytest.approx(np.nan if number is None else number, nan_ok=True)

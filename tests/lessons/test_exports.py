@@ -91,7 +91,8 @@ def test_what_is_no_part_is_refused(odd):
 def test_tables_in_markdown_are_well_formed_and_hold_the_numbers(taught, name):
     made = taught(name)
     text = to_markdown([made])
-    assert text.count("\n### ") == len(made.steps) + 1  # the questions
+    # The sentence of one's own, and the questions.
+    assert text.count("\n### ") == len(made.steps) + bool(made.explain) + 1
     found = list(tables(text))
     for matrix in parts(made, Matrix):
         rows, columns = matrix.array.shape

@@ -3,8 +3,19 @@
 import numpy as np
 import pytest
 
-from qkvsearch.lessons.compute.videos import VIDEOS
+from qkvsearch.lessons.compute.videos import (
+    VIDEOS,
+    occurrences,
+    shared_videos,
+    temperature,
+    viewers_of,
+    watched,
+    watched_keys,
+    word_keys,
+    word_rows,
+)
 from qkvsearch.lessons.drawings import Flow
+from qkvsearch.lessons.workbench import Workbench
 
 QUERIES = {"search": "transformer", "context": "transformer toy"}
 
@@ -27,4 +38,44 @@ def test_weights_are_softmax_of_the_engines_scores(taught, videos, name):
     # The search box also counts "toy transformer" as a pair, and "toy" as a common word.
     np.testing.assert_allclose(np.corrcoef(logs, box), 1, atol=1e-3 if name == "context" else 1e-6)
     if name == "search":  # the engine's scores are in spreads, of two videos more: *transforming*
-        assert np.ptp(logs) == pytest.approx(np.ptp(box), rel=0.03)
+        # and the lesson's temperature has one decimal.
+        assert np.ptp(logs) == pytest.approx(np.ptp(box), rel=0.04)
+
+
+def test_a_videos_number_is_larger_when_the_word_makes_up_more_of_its_text():
+    n_of_word, n_words = occurrences("transformer")
+    by_share = np.argsort(-n_of_word / n_words)
+    assert by_share.tolist() == np.argsort(-word_keys("transformer")[:, 0]).tolist()
+
+
+def test_the_temperature_is_how_far_the_scores_lie_apart():
+    scores = word_keys("transformer")[:, 0]
+    assert temperature("transformer") == pytest.approx(scores.max() - scores.min(), abs=0.05)
+
+
+def test_words_match_by_the_videos_that_they_share():
+    words = ("toy", "robot", "transformer")
+    rows, shared = word_rows(*words), shared_videos(*words)
+    n_videos = np.diag(shared)
+    np.testing.assert_allclose(rows @ rows.T, shared / np.sqrt(np.outer(n_videos, n_videos)))
+    assert n_videos.tolist() == [2, 3, 20]
+
+
+def test_watched_videos_speak_more_for_one_that_more_of_their_viewers_watched(taught):
+    step = next(s for s in taught("ask-match-mix").steps if "three" in s.computed)
+    three = step.computed["three"]
+    n_viewers, n_both = viewers_of("w240")
+    shares = (n_both[2] / n_viewers)[three]
+    numbers = watched_keys("w240")[2][three]
+    assert (np.diff(numbers[np.argsort(shares, kind="stable")]) > 0)[0]
+    # What is said of the toy truck, and of the video that the mask hides.
+    assert n_both[0, three].sum() == watched_keys("w240")[0, three].sum() == 0
+    history, may_attend = watched("w240")
+    assert len(three) == 3 < len(history)
+    assert VIDEOS[int(np.flatnonzero(~may_attend)[0])] == "v157"
+
+
+def test_the_editor_opens_the_one_number_that_its_question_is_about(taught):
+    parts = [part for step in taught("ask-match-mix").steps for part in step.parts]
+    (bench,) = (part for part in parts if isinstance(part, Workbench))
+    assert bench.open_cell == ("queries", 0, 1)

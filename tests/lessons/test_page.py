@@ -166,21 +166,27 @@ def check_drawing(tables, part):
 
 def check_bench(tables, part):
     steps = part.steps()
-    for name, array in part.matrices.items():
+    wanted = [("data-given", name, array) for name, array in part.matrices.items()]
+    wanted += [("data-step", name, steps[name]) for name in steps if name not in part.matrices]
+    if part.open_cell is not None:  # its matrix and the outputs come before the others
+        first = [one for one in wanted if one[1] == part.open_cell[0]] + wanted[-1:]
+        wanted = first + [one for one in wanted if one[1] not in {one[1] for one in first}]
+    n_given = len(part.matrices)
+    for place, (kind, name, array) in enumerate(wanted):
+        if place == n_given:
+            check_compared(tables, part)
         table = next(tables)
-        assert table["attributes"]["data-given"] == name
+        assert table["attributes"][kind] == name
         check(table, "", array)
+
+
+def check_compared(tables, part):
+    """The weights under several masks stand between what is given and what follows."""
     for mask, matrix in zip(part.compared, compared_weights(part), strict=True):
         table = next(tables)
-        assert (table["attributes"]["data-step"], table["attributes"]["data-mask"]) == (
-            "weights",
-            mask,
-        )
+        assert table["attributes"]["data-step"] == "weights"
+        assert table["attributes"]["data-mask"] == mask
         check(table, matrix.name, matrix.array)
-    for name in [name for name in steps if name not in part.matrices]:
-        table = next(tables)
-        assert table["attributes"]["data-step"] == name
-        check(table, "", steps[name])
 
 
 def test_a_role_is_named_beside_its_colour(page, text):

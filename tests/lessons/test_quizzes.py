@@ -12,7 +12,7 @@ from qkvsearch.lessons.quizzes import Quiz
 
 # What a person may type for the questions of each lesson, in order.
 ANSWERS = {
-    "ask-match-mix": "viewer 2 | 1 | 3 | 2 | 1",
+    "ask-match-mix": "vision | 1 | 3 | 2 | 1",
     "embeddings": "0 | 0.29 | princess | 1.21",
     "dot-product": "0.76 | negative | Love story | 12",
     "recommender": "3.4 | up | Space race | 0.34 | 1 | 3 | 2 | 0.2",

@@ -3,6 +3,7 @@
 from functools import cache
 
 import numpy as np
+from scipy.sparse import csr_matrix
 
 from qkvsearch.heads.bm25 import LexicalKeys
 from qkvsearch.models.item_neighbours import NeighbourRegression
@@ -11,6 +12,7 @@ from qkvsearch.tables.interactions import Interactions
 from qkvsearch.tables.sources import read_source
 from qkvsearch.text.analysis import Analyzer
 from qkvsearch.text.analyzed import AnalyzedTexts
+from qkvsearch.text.vocabulary import Vocabulary
 
 # Toys, the power grid, the model.
 VIDEOS = ("v164", "v050", "v093", "v157", "v202", "v001", "v088", "v187")
@@ -38,15 +40,36 @@ def word_keys(*words: str) -> np.ndarray:
     return np.column_stack([_scores(word) for word in words])[_rows()]
 
 
+def occurrences(word: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return how often the text of each of the eight videos has a form of the word, and how many
+    words it has, both (8,)."""
+    vocabulary, counts = _counts()
+    (token,) = Analyzer().query_tokens(word)
+    of_videos = counts[_rows()].toarray().astype(int)
+    return of_videos[:, vocabulary.row(token.term)], of_videos.sum(axis=1)
+
+
+def shared_videos(*words: str) -> np.ndarray:
+    """Return in how many videos each two words occur together (n_words, n_words); on the diagonal,
+    in how many each occurs."""
+    has_word = np.array([_scores(word) > 0 for word in words], dtype=float)
+    return has_word @ has_word.T
+
+
 def word_rows(*words: str) -> np.ndarray:
-    """Return each word's BM25 numbers in the videos that have any of them, at length 1."""
-    rows = np.array([_scores(word) for word in words])
-    return (rows / np.linalg.norm(rows, axis=1, keepdims=True))[:, rows.any(axis=0)]
+    """Return a row for each word, with 1/√n at each of the n videos that have it, else 0.
+
+    The videos are those that have any of the words. The product of two rows is the number of
+    videos that they share, over the root of the product of their numbers of videos.
+    """
+    has_word = np.array([_scores(word) > 0 for word in words], dtype=float)
+    n_videos = has_word.sum(axis=1, keepdims=True)
+    return (has_word / np.sqrt(n_videos))[:, has_word.any(axis=0)]
 
 
 def temperature(word: str) -> float:
-    """Return the temperature of the search box: how far the scores of all videos spread."""
-    return float(_scores(word).std())
+    """Return how far the scores of the eight videos lie apart, to one decimal."""
+    return round(float(np.ptp(word_keys(word))), 1)
 
 
 def watched(user: str) -> tuple[list[str], np.ndarray]:
@@ -59,10 +82,20 @@ def watched_keys(user: str, word: str = "transformer") -> np.ndarray:
     """Return how much each watched video speaks for each of the eight (8, n_watched).
 
     The weights of `ItemNeighbours`, in a scale in which the user's scores spread as those of the
-    word do.
+    word do, among all videos.
     """
     weights = _neighbours()[_history(user)]
-    return weights[:, _rows()].T * temperature(word) / weights.sum(axis=0).std()
+    return weights[:, _rows()].T * _scores(word).std() / weights.sum(axis=0).std()
+
+
+def viewers_of(user: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return how many people watched each video that a user watched (n_watched,), and how many of
+    these people watched each of the eight (8, n_watched)."""
+    history = _history(user)
+    has_watched = (_sample()[1].matrix() > 0).astype(int)
+    of_history = has_watched[:, history]
+    n_viewers = np.asarray(of_history.sum(axis=0)).ravel()
+    return n_viewers, (has_watched[:, _rows()].T @ of_history).toarray()
 
 
 @cache
@@ -73,9 +106,14 @@ def _sample() -> tuple[Catalog, Interactions]:
 
 
 @cache
+def _counts() -> tuple[Vocabulary, csr_matrix]:
+    """Return the terms of all videos, and how often each video has each."""
+    return AnalyzedTexts.of(_sample()[0].texts(), Analyzer()).key_counts()
+
+
+@cache
 def _keys() -> LexicalKeys:
-    texts = AnalyzedTexts.of(_sample()[0].texts(), Analyzer())
-    return LexicalKeys.from_counts(*texts.key_counts())
+    return LexicalKeys.from_counts(*_counts())
 
 
 @cache

@@ -38,6 +38,8 @@ MARGIN = 1.08
 # Of several queries, the first picture: a cell, at most; and without a number in it, below.
 CELL = 64
 MIN_CELL = 30
+# As wide as this, it has room for all digits of its number; a narrower one has two decimals.
+NUMBER_CELL = 44
 MAX_CELL_HEIGHT = 40
 # Of several queries, the second picture: the height of a row, and where the first begins.
 ROW = 34
@@ -55,9 +57,13 @@ KEYS = 102
 BARS = 186
 WEIGHTS = 264
 VALUES = 272
-# The bar of a weight of 1, and the height of a line.
-BAR = 46
+# The room for a bar's number, and the height of a line; a line with the numbers of a key below its
+# name is higher, by so much.
+AMOUNT = 36
 LINE = 26
+NUMBER_LINE = 13
+# A query or key of more numbers than these is drawn without them.
+MAX_NUMBERS = 2
 # The steps that it goes through, each with what it does.
 STAGES = {
     "scores": "Q·Kᵀ",
@@ -66,6 +72,8 @@ STAGES = {
     "weights": "softmax",
     "outputs": "· V",
 }
+# The same before a lesson has matrices.
+IN_WORDS = {"scores": mark("query · key"), "outputs": mark("mix")}
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,10 +91,24 @@ class Flow(Drawing):
     asked: str
     # bool (L, S), False where a key is hidden whatever mask is chosen; None hides nothing.
     seen: np.ndarray | None = None
+    # The stage that it ends with, one of STAGES; "" for the last one that its matrices allow.
+    until: str = ""
+    # Whether its stages are called by words, not by matrices.
+    in_words: bool = False
 
     @property
     def has_values(self) -> bool:
-        return self.bench.has_values
+        """Whether it ends with outputs, mixed from values."""
+        return self.bench.has_values and self.until in ("", "outputs")
+
+    @property
+    def has_weights(self) -> bool:
+        return "weights" in self.stages
+
+    @property
+    def shown_stage(self) -> str:
+        """The stage that it is drawn at where no script turns to another."""
+        return "weights" if self.has_weights else "scores"
 
     @property
     def columns(self) -> Sequence[str]:
@@ -95,19 +117,22 @@ class Flow(Drawing):
     @property
     def stages(self) -> list[str]:
         """Those of STAGES in which something happens."""
-        if not self.has_values:
-            return ["scores"]
+        last = self.until or ("outputs" if self.bench.has_values else "scores")
         left_out = set()
         if self.factor == 1:
             left_out.add("scaled")
         if self.visible().all() and len(self.bench.masks) == 1:
             left_out.add("masked")
-        return [stage for stage in STAGES if stage not in left_out]
+        up_to_last = list(STAGES)[: list(STAGES).index(last) + 1]
+        return [stage for stage in up_to_last if stage not in left_out]
 
     def stage_name(self, stage: str) -> str:
         """Return what a stage does, as its button says it."""
-        by_temperature = stage == "scaled" and self.bench.scale == 1
-        return "÷ T" if by_temperature else say(STAGES[stage])
+        if stage == "scaled" and self.bench.scale == 1:
+            return "÷ T"
+        if self.in_words and stage in IN_WORDS:
+            return say(IN_WORDS[stage])
+        return say(STAGES[stage])
 
     @property
     def factor(self) -> float:
@@ -124,7 +149,7 @@ class Flow(Drawing):
     def trace(self, mask: MaskName | None = None) -> Trace:
         """Return the engine's record of the computation, from queries, keys and values on."""
         given = self.bench.steps()
-        values = given["values"] if self.has_values else given["keys"]
+        values = given.get("values", given["keys"])
         with np.errstate(all="ignore"):
             return trace(
                 given["queries"],
@@ -141,7 +166,7 @@ class Flow(Drawing):
         """Return the arrays of `stages` by name, and the queries, keys and values before them."""
         computed = self.trace(mask)
         names = ["queries", "keys"]
-        if self.has_values:
+        if self.bench.has_values:
             names.append("values")
         names += self.stages
         return {name: np.asarray(computed[name].array) for name in names}
@@ -149,14 +174,14 @@ class Flow(Drawing):
     @property
     def told(self) -> str:
         """What the drawing shows, in words."""
-        array = self.steps()["weights" if self.has_values else "scores"]
+        array = self.steps()[self.shown_stage]
         best = np.nan_to_num(array).argmax(axis=1)
         each = [
             say("{row} → {column} {number}", row=row, column=self.columns[j], number=numbers[j])
             for row, numbers, j in zip(self.bench.rows, array, best, strict=True)
         ]
         pairs = say("; ").join(each)
-        if self.has_values:
+        if self.has_weights:
             return say("The largest weight of each {asks}: {found}.", asks=self.asks, found=pairs)
         return say("The largest score of each {asks}: {found}.", asks=self.asks, found=pairs)
 
@@ -197,11 +222,12 @@ class Flow(Drawing):
             "temperature": bench.temperature,
             "normalize": bench.normalize,
             "stages": self.stages,
+            "in_words": self.in_words,
         }
 
     def pictures(self, place: str) -> list[Html]:
         """Return the pairs of queries and keys, and what flows where there are values."""
-        if self.has_values and len(self.bench.rows) == 1:
+        if len(self.bench.rows) == 1 and self.bench.has_values:
             return [_one_query(self, place)]
         svgs = [_cells(self, f"{place}-pairs")]
         if self.has_values:
@@ -276,7 +302,7 @@ def _cells(part: Flow, place: str) -> Html:
     rows = list(part.bench.rows)
     columns = list(part.columns)
     grid = _Grid.of(rows, columns)
-    stage = "weights" if part.has_values else "scores"
+    stage = part.shown_stage
     values = part.steps()[stage]
     shares = strengths(values, stage)
     visible = part.visible()
@@ -294,7 +320,9 @@ def _cells(part: Flow, place: str) -> Html:
         x = grid.left + (j + 0.5) * grid.width
         labels.append(_heading(x, grid.top - 7, cut(column, LABEL), grid.is_turned, j))
     title = say("{caption}: each query and key", caption=part.caption)
-    body = element("g", *cells, class_="cells", data_stage=stage)
+    is_narrow = grid.width < NUMBER_CELL
+    narrow = "yes" if is_narrow else None
+    body = element("g", *cells, class_="cells", data_stage=stage, data_cells=narrow)
     height = grid.top + grid.height * len(rows) + 3
     sides = _names_of_sides(part, grid.left)
     return picture(WIDE, height, place, title, part.told, *sides, *labels, body)
@@ -323,7 +351,11 @@ def _cell(grid: _Grid, at: tuple[int, int], value: float, share: float, is_visib
         class_="minus" if value < 0 else None,
         fill_opacity=number_of(share),
     )
-    written = cell_text(value) if grid.width >= MIN_CELL else ""
+    written = ""
+    if grid.width >= NUMBER_CELL:
+        written = shown(value)
+    elif grid.width >= MIN_CELL:
+        written = cell_text(value)
     words = text(x + grid.width / 2, y + grid.height / 2 + 4, written, "middle")
     kind = "cell" if is_visible else "cell hides"
     return element("g", box, words, class_=kind, data_at=f"{i} {j}", data_value=value)
@@ -355,85 +387,179 @@ def number_of(share: float) -> str:
 
 
 def _one_query(part: Flow, place: str) -> Html:
-    """Draw a query, a bar for each key, the values, and the mix below."""
+    """Draw a query, a bar for each key, and where there are values these and the mix below.
+
+    What stands at the right of the bars has `data-x`, and what may be wider `data-narrow`: the
+    page's script moves and stretches them where there is room.
+    """
     steps = part.steps()
-    n_keys = len(part.columns)
-    middle = TOP + LINE * n_keys / 2
-    end = TOP + LINE * n_keys + 14
-    heads = [(0, part.asks), (KEYS, part.asked), (VALUES, say("values"))]
+    columns = _Columns.of(part)
+    end = columns.heights[-1] + columns.line / 2 + 14
+    heads = [(0, part.asks), (KEYS, part.asked)]
     sides = [text(x, 13, words, class_="side") for x, words in heads]
-    sides.append(text(0, end + LINE / 2 + 4, say("mix"), class_="side"))
-    lines, cells, labels = _keys_of_one_query(part, steps, middle)
-    labels += _words_of_query(str(part.bench.rows[0]), middle)
-    amounts = []
-    for k, (quality, x) in enumerate(zip(part.qualities, steps["outputs"][0], strict=True)):
-        y = end + (k + 0.5) * LINE
-        labels.append(text(KEYS, y + 4, cut(str(quality), BARS - KEYS - 2)))
-        amounts += _bar(y, float(x))
+    lines, cells, labels = _keys_of_one_query(part, steps, columns)
+    labels += _words_of_query(part, columns.middle)
     inner = [
         element("g", *lines, class_="flows", fill="none"),
-        element("g", *cells, class_="cells", data_stage="weights"),
-        element("g", *amounts, class_="end", data_role="output", data_end="output 0"),
+        element("g", *cells, class_="cells", data_stage=part.shown_stage),
     ]
+    height = end - 8
+    if part.has_values:
+        sides.append(_at_right(VALUES, 13, say("values"), class_="side"))
+        sides.append(text(0, end + LINE / 2 + 4, say("mix"), class_="side"))
+        amounts = []
+        for k, (quality, x) in enumerate(zip(part.qualities, steps["outputs"][0], strict=True)):
+            y = end + (k + 0.5) * LINE
+            labels.append(text(KEYS, y + 4, cut(str(quality), BARS - KEYS - 2)))
+            amounts += _bar(y, float(x), 1.0, columns.weights)
+        attributes = {"class_": "end", "data_role": "output", "data_end": "output 0"}
+        inner.append(element("g", *amounts, **attributes))
+        height = end + LINE * len(part.qualities) + 2
     title = say("{caption}: each query and key", caption=part.caption)
-    height = end + LINE * len(part.qualities) + 2
-    return picture(WIDE, height, place, title, part.told, *sides, *labels, *inner)
+    drawn = picture(WIDE, height, place, title, part.told, *sides, *labels, *inner)
+    return Html(drawn.replace("<svg ", '<svg data-stretch="yes" ', 1))
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """Where the keys of one query are: the middles of their lines, and the numbers' right edge."""
+
+    heights: list[float]
+    # Of each key.
+    line: float
+    weights: float
+
+    @classmethod
+    def of(cls, part: Flow) -> "_Columns":
+        has_numbers = part.steps()["keys"].shape[1] <= MAX_NUMBERS
+        has_mixes = part.has_values and not part.value_of(0)
+        line = LINE + (NUMBER_LINE if has_numbers or has_mixes else 0)
+        heights = [TOP + (j + 0.5) * line for j in range(len(part.columns))]
+        return cls(heights, line, WEIGHTS if part.has_values else WIDE - 2)
+
+    @property
+    def middle(self) -> float:
+        """The height of the query."""
+        return (self.heights[0] + self.heights[-1]) / 2
 
 
 def _keys_of_one_query(
-    part: Flow, steps: dict[str, np.ndarray], middle: float
+    part: Flow, steps: dict[str, np.ndarray], columns: _Columns
 ) -> tuple[list[Html], list[Html], list[Html]]:
-    """Return for each key the flow from the query, the bar of its weight, and its two labels.
-
-    middle: the height of the query.
-    """
-    columns = [str(column) for column in part.columns]
-    weights = steps["weights"][0].tolist()
+    """Return for each key the flow from the query, the bar of its number, and its labels."""
+    names = [str(column) for column in part.columns]
+    numbers = steps[part.shown_stage][0].tolist()
+    shares = strengths(steps[part.shown_stage], part.shown_stage)[0]
+    weights = np.nan_to_num(steps["weights"][0]) if part.has_weights else np.zeros(len(names))
     visible = part.visible()[0]
-    heights = [TOP + (j + 0.5) * LINE for j in range(len(columns))]
-    strips = _ends([""] * len(columns), steps["values"], heights, (VALUES, VALUES), "value")
     lines: list[Html] = []
     cells: list[Html] = []
     labels: list[Html] = []
-    for j, (y, weight) in enumerate(zip(heights, np.nan_to_num(weights).tolist(), strict=True)):
+    for j, y in enumerate(columns.heights):
         pair = f"0 {j}"
-        line = curve(
-            FLOWS,
-            middle,
-            KEYS - 4,
-            y,
-            data_at=pair,
-            stroke_width=_width(weight),
-            stroke_opacity=_opacity(weight),
-        )
-        lines.append(line)
+        weight = float(weights[j])
+        ends = (FLOWS, columns.middle, KEYS - 4, y)
+        width, opacity = _width(weight), _opacity(weight)
+        lines.append(curve(*ends, class_="tie"))
+        lines.append(curve(*ends, data_at=pair, stroke_width=width, stroke_opacity=opacity))
         kind = "cell" if visible[j] else "cell hides"
-        touch = rect(KEYS, y - LINE / 2, WIDE - KEYS, LINE, class_="touch")
-        bar = _bar(y, weight)
-        cells.append(element("g", *bar, touch, class_=kind, data_at=pair, data_value=weights[j]))
-        key = cut(columns[j], BARS - KEYS - 2)
-        labels.append(text(KEYS, y + 4, key, data_role="key", data_column=str(j)))
-        value = part.value_of(j)
-        labels.append(text(VALUES, y + 4, cut(value, WIDE - VALUES)) if value else strips[j])
+        touch = rect(
+            KEYS,
+            y - columns.line / 2,
+            WIDE - KEYS,
+            columns.line,
+            class_="touch",
+            data_narrow=number(WIDE - KEYS),
+        )
+        bar = _bar(y, numbers[j], float(shares[j]), columns.weights)
+        cells.append(element("g", *bar, touch, class_=kind, data_at=pair, data_value=numbers[j]))
+        vector = steps["keys"][j]
+        written = shown_numbers(vector) if len(vector) <= MAX_NUMBERS else ""
+        labels += _name_and_number(names[j], written, (KEYS, y), BARS - KEYS - 2, j)
+        if part.has_values:
+            labels += _value_of_key(part, steps["values"], j, y)
     return lines, cells, labels
 
 
-def _words_of_query(query: str, middle: float) -> list[Html]:
-    """Return the words of a query one below another."""
-    words = query.split()
+def shown_numbers(vector: np.ndarray) -> str:
+    """Write the numbers of a query or key.
+
+    >>> shown_numbers(np.array([4.739, 7.229]))
+    '4.74, 7.23'
+    """
+    return ", ".join(shown(entry) for entry in vector.tolist())
+
+
+def _name_and_number(
+    name: str, written: str, at: tuple[float, float], room: float, place: int
+) -> list[Html]:
+    """Return a key's name, and below it its numbers where there are any."""
+    x, y = at
+    attributes = {"data_role": "key", "data_column": str(place)}
+    if not written:
+        return [text(x, y + 4, cut(name, room), **attributes)]
+    return [
+        text(x, y - 2, cut(name, room), **attributes),
+        text(x, y + 12, written, class_="of-key", data_column=str(place)),
+    ]
+
+
+def _value_of_key(part: Flow, values: np.ndarray, j: int, y: float) -> list[Html]:
+    """Return what a key's value is: its one label, or its numbers as a strip with the largest."""
+    only = part.value_of(j)
+    if only:
+        return [_at_right(VALUES, y + 4, cut(only, WIDE - VALUES))]
+    strip = _strip(values, j, VALUES, y - 8, moves=True)
+    most = int(np.argmax(np.abs(values[j])))
+    words = f"{part.qualities[most]} {shown(float(values[j, most]))}"
+    of_value: dict[str, str] = {"data_role": "value", "data_end": f"value {j}"}
+    return [
+        element("g", *strip, class_="end", **of_value),
+        _at_right(VALUES, y + 13, cut(words, WIDE - VALUES)),
+    ]
+
+
+def _words_of_query(part: Flow, middle: float) -> list[Html]:
+    """Return the words of a query one below another, each with its number where they are few."""
+    query = str(part.bench.rows[0])
+    vector = part.steps()["queries"][0]
+    words = [query] if len(vector) == 1 else [word for word in query.split() if word != "+"]
+    has_numbers = len(words) == len(vector) <= MAX_NUMBERS
+    if not has_numbers:
+        words = query.split()
+    step = 36 if has_numbers else 16
     labels = []
     for n, word in enumerate(words):
-        y = middle + 4 + 16 * (n - (len(words) - 1) / 2)
+        y = middle + 4 + step * (n - (len(words) - 1) / 2)
+        if has_numbers:
+            y -= 6
+            labels.append(text(0, y + 14, shown(float(vector[n])), class_="of-query", data_row="0"))
         labels.append(text(0, y, cut(word, FLOWS), data_row="0"))
     return labels
 
 
-def _bar(y: float, value: float) -> list[Html]:
-    """Return a bar whose length is the number, and the number."""
+def _at_right(x: float, y: float, words: str, **attributes: str) -> Html:
+    """Return a text at the right of the bars, which the page's script moves with their end."""
+    return text(x, y, words, data_x=number(x), **attributes)
+
+
+def _bar(y: float, value: float, share: float, edge: float) -> list[Html]:
+    """Return a bar as long as its share of 1, and its number, which ends at the edge."""
     minus = "minus" if value < 0 else None
+    longest = edge - AMOUNT - BARS
+    long = longest * min(share, 1.0)
+    amount = text(edge, y + 4, shown(value), "end", class_="amount", data_x=number(edge))
     return [
-        rect(BARS, y - 8, BAR * min(abs(value), 1.0), 16, class_=minus, data_wide=str(BAR)),
-        text(WEIGHTS, y + 4, cell_text(value), "end", class_="amount"),
+        rect(
+            BARS,
+            y - 8,
+            long,
+            16,
+            class_=minus,
+            data_wide=number(longest),
+            data_narrow=number(longest),
+        ),
+        amount,
     ]
 
 
@@ -516,23 +642,10 @@ def _ends(
 
     y: the height of each. x: of the labels, and of the strips. role: "output" or "value".
     """
-    shares = strengths(vectors, "")
-    side = strip_of(vectors)
     label_x, strip_x = x
     ends = []
     for place, label in enumerate(labels):
-        strip = [
-            rect(
-                strip_x + side * k,
-                y[place] - STRIP / 2,
-                side - 2,
-                STRIP,
-                rx="2",
-                fill_opacity=number_of(0.06 + 0.94 * float(share)),
-                class_="minus" if vectors[place, k] < 0 else None,
-            )
-            for k, share in enumerate(shares[place, :MAX_STRIP])
-        ]
+        strip = _strip(vectors, place, strip_x, y[place])
         label_text = cut(label, END_LABEL)
         if role == "output":
             words = text(label_x - 4, y[place] + 4, label_text, "end")
@@ -541,3 +654,25 @@ def _ends(
         end = element("g", words, *strip, class_="end", data_role=role, data_end=f"{role} {place}")
         ends.append(end)
     return ends
+
+
+def _strip(vectors: np.ndarray, place: int, x: float, y: float, moves: bool = False) -> list[Html]:
+    """Return the numbers of one of the vectors as boxes side by side, around the height y.
+
+    moves: whether the page's script moves them with the end of the bars.
+    """
+    shares = strengths(vectors, "")
+    side = strip_of(vectors)
+    return [
+        rect(
+            x + side * k,
+            y - STRIP / 2,
+            side - 2,
+            STRIP,
+            rx="2",
+            fill_opacity=number_of(0.06 + 0.94 * float(share)),
+            class_="minus" if vectors[place, k] < 0 else None,
+            data_x=number(x + side * k) if moves else None,
+        )
+        for k, share in enumerate(shares[place, :MAX_STRIP])
+    ]

@@ -72,6 +72,7 @@ def to_document(lesson: Lesson, quizzes: bool = True) -> dict[str, Any]:
         "goal": lesson.goal,
         "minutes": lesson.minutes,
         "steps": [_step(step) for step in lesson.steps],
+        "explain": lesson.explain,
         "quizzes": [quiz.to_record() for quiz in lesson.quizzes] if quizzes else [],
     }
 

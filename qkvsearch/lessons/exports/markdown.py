@@ -37,6 +37,8 @@ def to_markdown(lessons: Sequence[Lesson], quizzes: bool = True) -> str:
     for lesson in lessons:
         blocks.append(heading(lesson))
         blocks += [with_code(one, n) for n, one in enumerate(lesson.steps, lesson.first)]
+        if lesson.explain:
+            blocks.append(explain_back(lesson))
         if quizzes and lesson.quizzes:
             blocks.append(questions(lesson.quizzes))
     if quizzes and any(lesson.quizzes for lesson in lessons):
@@ -56,6 +58,8 @@ def to_instructors_edition(lessons: Sequence[Lesson]) -> str:
         ]
         blocks += [heading(lesson), "\n".join(notes)]
         blocks += [step(one, n) for n, one in enumerate(lesson.steps, lesson.first)]
+        if lesson.explain:
+            blocks.append(explain_back(lesson))
         blocks.append(f"### {say('Questions')}")
         for quiz in lesson.quizzes:
             answer = f"{_prose(quiz.solution)} — {_prose(quiz.worked)}"
@@ -96,6 +100,11 @@ def gathered(text: str) -> str:
     if not pictures:
         return short
     return "\n".join([short, "", *pictures])
+
+
+def explain_back(lesson: Lesson) -> str:
+    """Write what the reader says back in a sentence of their own."""
+    return f"### {say('Explain it back')}\n\n{_prose(lesson.explain)}"
 
 
 def questions(quizzes: Sequence[Quiz]) -> str:

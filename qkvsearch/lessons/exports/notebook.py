@@ -34,6 +34,8 @@ def _cells(lessons: Sequence[Lesson], quizzes: bool) -> Iterator[dict[str, Any]]
         yield _text(lesson.name, markdown.heading(lesson))
         for n, step in enumerate(lesson.steps, start=1):
             yield from _step_cells(step, n, f"{lesson.name}-{n}")
+        if lesson.explain:
+            yield _text(f"{lesson.name}-explain", markdown.explain_back(lesson))
         if quizzes and lesson.quizzes:
             yield _text(f"{lesson.name}-questions", markdown.questions(lesson.quizzes))
     if quizzes and any(lesson.quizzes for lesson in lessons):

@@ -1,6 +1,9 @@
 // A lesson: which steps were read, what was answered, and the way to the lessons beside it.
 import { byId, el } from "./dom.js";
-import { answerTo, isKept, isRead, keepAnswer, keepPlace, markRead, progressOf } from "./progress.js";
+import { startPaging } from "./paging.js";
+import {
+  answerTo, isKept, isRead, keepAnswer, keepPlace, keepSentence, markRead, progressOf, sentenceOf,
+} from "./progress.js";
 import { announce, begin, onKey } from "./shell.js";
 import { count, facts, say } from "./words.js";
 
@@ -15,35 +18,31 @@ function showProgress() {
   byId("progress").textContent = isKept ? told : `${told} ${say("notKept")}`;
 }
 
-// --- steps ---
+// --- steps: read as the reader goes on, or all at once by the one button at the end ---
 
-function show(step) {
-  const read = isRead(facts.name, placeOf(step));
-  const button = buttons.get(step);
-  button.setAttribute("aria-pressed", String(read));
-  button.textContent = read ? `✓ ${say("isRead")}` : say("markRead");
+const done = el("button", { type: "button", class: "done" });
+
+function showDone() {
+  const isDone = steps.every((step) => isRead(facts.name, placeOf(step)));
+  done.setAttribute("aria-pressed", String(isDone));
+  done.textContent = isDone ? `✓ ${say("isDone")}` : say("markDone");
 }
 
 function mark(step, yes) {
   if (isRead(facts.name, placeOf(step)) === yes) return;
   markRead(facts.name, placeOf(step), yes);
-  show(step);
+  showDone();
   showProgress();
 }
 
-for (const step of steps) {
-  const title = step.getAttribute("aria-labelledby");
-  const id = `read-${step.id}`;
-  const button = el("button", { type: "button", class: "read", id, "aria-labelledby": `${id} ${title}` });
-  button.addEventListener("click", () => {
-    const yes = !isRead(facts.name, placeOf(step));
-    mark(step, yes);
-    announce(say(yes ? "stepRead" : "stepUnread", { place: `${facts.number}.${placeOf(step)}` }));
-  });
-  buttons.set(step, button);
-  step.append(button);
-  show(step);
-}
+done.addEventListener("click", () => {
+  const yes = done.getAttribute("aria-pressed") === "false";
+  for (const step of steps) mark(step, yes);
+  announce(say(yes ? "lessonDone" : "lessonNotDone"));
+});
+const end = el("p", { class: "end" }, done);
+document.querySelector("article .back").before(end);
+showDone();
 
 // A step is read once its end has gone above the middle of the window, by the reader's scrolling.
 let scrolled = false;
@@ -52,12 +51,26 @@ const passed = new IntersectionObserver(
   (found) => {
     for (const { target, isIntersecting, boundingClientRect, rootBounds } of found) {
       if (isIntersecting) keepPlace(facts.name, placeOf(target));
-      else if (scrolled && boundingClientRect.bottom <= rootBounds.bottom) mark(target, true);
+      else if (scrolled && !target.hidden && boundingClientRect.bottom <= rootBounds.bottom) mark(target, true);
     }
   },
   { rootMargin: "0px 0px -50% 0px" },
 );
 for (const step of steps) passed.observe(step);
+
+// --- one step at a time, where the lesson asks for it ---
+
+if (document.querySelector("article[data-paged]")) {
+  const endings = [...document.querySelectorAll("article > .explain, article > .quizzes"), end];
+  startPaging(steps, endings, { forth: say("nextStep"), back: say("previousStep"), left: (step) => mark(step, true) });
+}
+
+// --- what is explained ---
+
+for (const field of document.querySelectorAll("[data-explains]")) {
+  field.value = sentenceOf(field.dataset.explains);
+  field.addEventListener("input", () => keepSentence(field.dataset.explains, field.value));
+}
 
 // --- questions ---
 

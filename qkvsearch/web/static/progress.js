@@ -1,7 +1,7 @@
 // What a reader of the course has read and answered, kept in this browser and nowhere else.
 
 const KEPT = "qkvsearch-course";
-const NOTHING = { read: {}, answers: {}, last: null };
+const NOTHING = { read: {}, answers: {}, sentences: {}, last: null };
 let known = stored();
 /** Whether this browser keeps anything. */
 export let isKept = true;
@@ -46,6 +46,13 @@ export const answerTo = (question) => known.answers[question];
 /** Keep the answer to a question. */
 export const keepAnswer = (question, given, right) =>
   keep((all) => (all.answers[question] = { given, right }));
+
+/** What was explained at the end of a lesson, in the reader's own words. */
+export const sentenceOf = (lesson) => known.sentences?.[lesson] ?? "";
+
+/** Keep it. */
+export const keepSentence = (lesson, sentence) =>
+  keep((all) => (all.sentences = { ...all.sentences, [lesson]: sentence }));
 
 /** Where the reader was last: {lesson, step}, or null. */
 export const last = () => known.last;

@@ -1,10 +1,14 @@
 """The course in a browser: progress that stays, by mouse and by keyboard, in the site's frame."""
 
+import re
+
 import pytest
 
 from qkvsearch.lessons import lesson
 
 QUICK = "self-attention"
+PAGED = "ask-match-mix"
+DONE = "button.done"
 
 
 @pytest.fixture(scope="module")
@@ -32,15 +36,13 @@ def test_marks_and_answers_are_there_when_one_comes_back(visit, site, taught, re
     steps, questions = len(taught.steps), len(taught.quizzes)
     with visit(site, f"/learn/{QUICK}") as page:
         assert told(page) == f"0 of {steps} steps read, 0 of {questions} questions right"
-        page.locator(f"#{QUICK}-2 .read").click()
         right = answered(page, taught.quizzes[0], right=True)
         assert right.get_attribute("data-verdict") == "right"
         answered(page, taught.quizzes[1], right=False)
-        marks = page.locator('.read[aria-pressed="true"]')
         assert f"1 of {questions} questions right" in told(page)
         rested(page)  # what was scrolled past is marked as well
-        read = marks.count()
         before = told(page)
+        read = before.partition(" ")[0]
 
         page.goto(f"{site.url}/learn?lang=zh")  # progress has no language
         page.goto(f"{site.url}/learn/{QUICK}?lang=zh")
@@ -67,22 +69,63 @@ def test_marks_and_answers_are_there_when_one_comes_back(visit, site, taught, re
 
 def test_a_step_is_read_once_it_was_scrolled_past(visit, site, taught, expect):
     with visit(site, f"/learn/{QUICK}", viewport={"width": 900, "height": 700}) as page:
-        first = page.locator(f"#{QUICK}-1 .read")
-        assert first.get_attribute("aria-pressed") == "false"
         page.mouse.move(400, 400)
         for _ in range(6):
             page.mouse.wheel(0, 400)
-        expect(first).to_have_attribute("aria-pressed", "true")
-        last = page.locator(f"#{QUICK}-{len(taught.steps)} .read")
-        assert last.get_attribute("aria-pressed") == "false"
+        expect(page.locator("#progress")).not_to_have_text(re.compile("^0 of"), timeout=10_000)
+        assert told(page).partition(" ")[0] != str(len(taught.steps))
+        assert page.locator(DONE).get_attribute("aria-pressed") == "false"
+
+
+def test_one_button_marks_the_whole_lesson_and_takes_it_back(visit, site, taught):
+    with visit(site, f"/learn/{QUICK}") as page:
+        done = page.locator(DONE)
+        assert done.count() == 1
+        done.click()
+        assert told(page).startswith(f"{len(taught.steps)} of {len(taught.steps)} steps read")
+        assert done.inner_text() == "✓ Done"
+        done.click()
+        assert told(page).startswith("0 of")
+        assert done.inner_text() == "Mark as read"
+
+
+def test_what_is_explained_is_there_when_one_comes_back_and_in_print(visit, site):
+    sentence = "Every word asks all words.\n每个词都在提问。"
+    with visit(site, f"/learn/{QUICK}") as page:
+        page.locator("textarea").fill(sentence)
+        page.goto(f"{site.url}/learn/{QUICK}?lang=zh")
+        assert page.locator("textarea").input_value() == sentence
+        page.emulate_media(media="print")
+        assert page.locator("textarea").is_visible()
+
+
+def test_lesson_0_shows_one_step_at_a_time(visit, site, expect):
+    first = lesson(PAGED)
+    with visit(site, f"/learn/{PAGED}") as page:
+        forth = page.get_by_role("button", name="Next step")
+        for n in range(1, len(first.steps) + 1):
+            assert page.locator(".step:visible").count() == 1
+            assert page.locator(f"#{PAGED}-{n}").is_visible()
+            forth.click()
+        assert told(page).startswith(f"{len(first.steps)} of")
+        assert page.locator(".step:visible").count() == 0
+        assert page.locator("textarea").is_visible()
+        assert page.locator("[data-quiz]").first.is_visible()
+        assert forth.is_hidden()
+        page.go_back()
+        expect(page.locator(f"#{PAGED}-{len(first.steps)}")).to_be_visible()
+        page.goto(f"{site.url}/learn/{PAGED}#{PAGED}-3")
+        assert page.locator(f"#{PAGED}-3").is_visible()
+        page.emulate_media(media="print")
+        assert page.locator(".step:visible").count() == len(first.steps)
 
 
 def test_by_keyboard_alone(visit, site, taught, expect):
     with visit(site, f"/learn/{QUICK}") as page:
-        page.locator(f"#{QUICK}-1 .read").focus()
+        page.locator(DONE).focus()
         page.keyboard.press("Enter")
-        assert page.locator(f"#{QUICK}-1 .read").get_attribute("aria-pressed") == "true"
-        assert "7.1" in page.locator("#said").inner_text()
+        assert page.locator(DONE).get_attribute("aria-pressed") == "true"
+        assert "marked as read" in page.locator("#said").inner_text()
         page.keyboard.press("?")
         assert "next lesson" in page.locator("dialog").inner_text()
         page.keyboard.press("Escape")
@@ -108,6 +151,6 @@ def test_storage_that_is_damaged_or_forbidden_stops_nothing(visit, site):
             "Object.defineProperty(window, 'localStorage', {get() { throw new Error('no'); }})"
         )
         page.reload()
-        page.locator(f"#{QUICK}-1 .read").click()
-        assert told(page).startswith("1 of")
+        page.locator(DONE).click()
+        assert not told(page).startswith("0 of")
         assert "keeps nothing" in told(page)

@@ -34,6 +34,7 @@ drawings.arrows = (figure, say) => {
   const EDGE = 14;
   const HEAD = 10;
   const FAR = 13;
+  const APART = 26;
   const ARC = 30;
   const unit = (WIDE - 2 * EDGE) / (high - low);
   const at = ([x, y]) => [EDGE + (x - low) * unit, WIDE - EDGE - (y - low) * unit];
@@ -102,14 +103,32 @@ drawings.arrows = (figure, say) => {
       group.classList.toggle("nearest", Number(group.dataset.dot) === best);
     }
     fillNumbers(figure, found.flatMap((b) => [...b, Math.hypot(...b), degrees(a, b), dot(a, b)]));
+    const grips = gripsOf(found.slice(0, handles.length).map(at));
     handles.forEach((handle, i) => {
-      const [x, y] = at(found[i]);
+      const [x, y] = grips[i];
       handle.style.left = `${(100 * x) / WIDE}%`;
       handle.style.top = `${(100 * y) / WIDE}%`;
       const [right, up] = found[i].map(numbers.shown);
       handle.ariaLabel = say("tip", { arrow: labels[i], x: right, y: up, first: axes[0], second: axes[1] });
     });
     tell(found, a, best);
+  };
+
+  // Where tips are at the same place, the arrow on top is taken hold of there, and another one further
+  // out, at its name, or further in where the picture ends.
+  const gripsOf = (tips) => {
+    const order = [against, ...tips.keys()].filter((i, n, all) => all.indexOf(i) === n && i < tips.length);
+    const grips = [];
+    for (const i of order) {
+      const [x, y] = tips[i];
+      const length = Math.hypot(x - origin[0], y - origin[1]);
+      const way = length ? [(x - origin[0]) / length, (y - origin[1]) / length] : [0, -1];
+      const places = [0, 1, -1, 2, -2].map((n) => [x + n * APART * way[0], y + n * APART * way[1]]);
+      const isFree = ([a, b]) =>
+        Math.min(a, b, WIDE - a, WIDE - b) > 0 && grips.every((grip) => !grip || Math.hypot(grip[0] - a, grip[1] - b) >= APART);
+      grips[i] = places.find(isFree) ?? places[0];
+    }
+    return grips;
   };
 
   const short = (number) => numbers.shown(Math.round(number * 100) / 100);
@@ -144,7 +163,7 @@ drawings.arrows = (figure, say) => {
     const handle = document.createElement("button");
     handle.type = "button";
     handle.className = "handle";
-    // The arrow that lies on top of the others is the one to take hold of where tips are at the same place.
+    // The arrow that lies on top of the others.
     if (i === against) handle.style.zIndex = 1;
     handle.addEventListener("pointerdown", (event) => handle.setPointerCapture(event.pointerId));
     handle.addEventListener("pointermove", (event) => {

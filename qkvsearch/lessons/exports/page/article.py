@@ -59,6 +59,9 @@ def contents(lessons: Sequence[Lesson], quizzes: bool) -> Html:
             element("li", element("a", step.title, href=f"#{lesson.name}-{number}"))
             for number, step in enumerate(lesson.steps, start=1)
         ]
+        if lesson.explain:
+            link = element("a", say("Explain it back"), href=f"#explain-{lesson.name}")
+            steps.append(element("li", link))
         if quizzes and lesson.quizzes:
             link = element("a", say("Check yourself"), href=f"#quiz-{lesson.name}")
             steps.append(element("li", link))
@@ -71,6 +74,8 @@ def contents(lessons: Sequence[Lesson], quizzes: bool) -> Html:
 def article(lesson: Lesson, quizzes: bool) -> Html:
     """Return a whole lesson."""
     steps = [_step(step, lesson, n) for n, step in enumerate(lesson.steps, start=1)]
+    if lesson.explain:
+        steps.append(explain_back(lesson))
     if quizzes and lesson.quizzes:
         steps.append(questions(lesson.quizzes, lesson.name))
     about = say(
@@ -89,6 +94,30 @@ def article(lesson: Lesson, quizzes: bool) -> Html:
         element("p", element("a", say("Back to the contents"), href="#contents"), class_="back"),
         id=lesson.name,
         aria_labelledby=f"{lesson.name}-title",
+        data_paged="yes" if lesson.is_paged else None,
+    )
+
+
+def explain_back(lesson: Lesson) -> Html:
+    """Return the place for a sentence of one's own, which the script keeps in the browser."""
+    place = f"explain-{lesson.name}"
+    hint = say("Nothing compares it. It stays in this browser, and is printed with the lesson.")
+    field = element(
+        "textarea",
+        id=f"{place}-text",
+        rows="3",
+        maxlength="4000",
+        data_explains=lesson.name,
+        aria_describedby=f"{place}-hint",
+    )
+    return element(
+        "section",
+        element("h3", say("Explain it back"), id=place),
+        element("p", element("label", lesson.explain, for_=f"{place}-text")),
+        field,
+        element("p", hint, class_="hint", id=f"{place}-hint"),
+        class_="explain",
+        aria_labelledby=place,
     )
 
 

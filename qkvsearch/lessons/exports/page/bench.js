@@ -2,6 +2,8 @@
 
 const startBench = (bench, say) => {
   const settings = JSON.parse(bench.dataset.settings);
+  // The one cell that may be changed, or undefined.
+  const { open } = bench.dataset;
   const given = [...bench.querySelectorAll("table[data-given]")];
   const computed = [...bench.querySelectorAll("table[data-step]")];
   const controls = [...bench.querySelectorAll("[data-control]")];
@@ -114,7 +116,7 @@ const startBench = (bench, say) => {
     const column = table.tHead.rows[0].cells[j + 1].textContent;
     const row = cell.parentElement.cells[0].textContent;
     input.setAttribute("aria-label", say("cell", { matrix: nameOf(table), row, column }));
-    input.tabIndex = i || j ? -1 : 0;
+    input.tabIndex = !open && (i || j) ? -1 : 0;
     cell.replaceChildren(input);
     const hold = {
       get: () => array[i][j],
@@ -142,7 +144,7 @@ const startBench = (bench, say) => {
     const i = cells.findIndex((row) => row.includes(event.target.closest("td")));
     const j = cells[i].indexOf(event.target.closest("td"));
     event.preventDefault();
-    cells[i + step[0]]?.[j + step[1]]?.querySelector("input").focus();
+    cells[i + step[0]]?.[j + step[1]]?.querySelector("input")?.focus();
   };
 
   // --- beginning ---
@@ -155,7 +157,10 @@ const startBench = (bench, say) => {
       event.target.tabIndex = 0;
       event.target.select();
     });
-    return cellsOf(table).flatMap((row, i) => row.map((cell, j) => inputFor(table, cell, i, j)));
+    const isOpen = (i, j) => !open || open === `${table.dataset.given} ${i} ${j}`;
+    return cellsOf(table).flatMap((row, i) =>
+      row.flatMap((cell, j) => (isOpen(i, j) ? [inputFor(table, cell, i, j)] : [])),
+    );
   });
 
   const shows = controls.map((control) => {

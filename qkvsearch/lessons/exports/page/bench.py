@@ -31,6 +31,8 @@ STEP_NAMES = {
     "weights": mark("weights"),
     "outputs": mark("outputs"),
 }
+# Where one number alone may be changed, before a lesson has matrices.
+IN_WORDS = {"queries": mark("query"), "keys": mark("keys"), "outputs": mark("mix")}
 STEP_NOTES = {
     "queries": "X·W_Q",
     "keys": "X·W_K",
@@ -57,7 +59,7 @@ def workbench(bench: Workbench, lesson: str) -> Html:
         for name, array in bench.matrices.items()
     ]
     computed = [
-        matrix(_matrix(bench, name, array), note=say(STEP_NOTES[name]), data_step=name)
+        matrix(_matrix(bench, name, array), note=_note(bench, name), data_step=name)
         for name, array in steps.items()
         if name not in bench.matrices
     ]
@@ -65,9 +67,10 @@ def workbench(bench: Workbench, lesson: str) -> Html:
         matrix(part, data_step="weights", data_mask=mask)
         for mask, part in zip(bench.compared, compared_weights(bench), strict=True)
     ]
-    beside = [element("h5", say("The weights under each mask")), side_by_side(compared)]
     # Without values there are no weights, so nothing to hide, to scale or to normalize.
-    controls = _controls(bench, place) if "weights" in steps else []
+    controls = []
+    if "weights" in steps and bench.open_cell is None:
+        controls = _controls(bench, place)
     reset = element("button", say("Reset"), type="button", class_="reset")
     return element(
         "section",
@@ -79,20 +82,46 @@ def workbench(bench: Workbench, lesson: str) -> Html:
             say(
                 "Change a number, then press Enter or leave the cell. Arrow keys move from cell to "
                 "cell; Escape takes back what was typed."
-            ),
+            )
+            if bench.open_cell is None
+            else say("Change the number, then press Enter. Escape takes back what was typed."),
             class_="hint",
             hidden=True,
         ),
-        side_by_side(given),
-        *(beside if compared else []),
-        element("h5", say("What follows from them")),
-        side_by_side(computed),
+        *_shown_of(bench, given, compared, computed),
         element("p", class_="status", role="status"),
         class_="bench",
         aria_labelledby=place,
         data_bench=f"{lesson}.{bench.name}",
         data_settings=json.dumps(settings(bench)),
+        data_open=" ".join(map(str, bench.open_cell)) if bench.open_cell else None,
     )
+
+
+def _shown_of(
+    bench: Workbench, given: Sequence[Html], compared: Sequence[Html], computed: Sequence[Html]
+) -> list[Html]:
+    """Return the matrices that are given, and what follows from them.
+
+    compared: the weights under several masks, shown between them. Where one number alone may be
+    changed, its matrix and the outputs are shown, and the others unfold.
+    """
+    if bench.open_cell is None:
+        shown = [side_by_side(given)]
+        if compared:
+            shown += [element("h5", say("The weights under each mask")), side_by_side(compared)]
+        return [*shown, element("h5", say("What follows from them")), side_by_side(computed)]
+    place = list(bench.matrices).index(bench.open_cell[0])
+    others = [*given[:place], *given[place + 1 :], *computed[:-1]]
+    return [
+        side_by_side([given[place], computed[-1]]),
+        element("details", element("summary", say("All numbers")), side_by_side(others)),
+    ]
+
+
+def _note(bench: Workbench, name: str) -> str:
+    """Return how a step is computed; "" where the matrices have no names yet."""
+    return say(STEP_NOTES[name]) if bench.open_cell is None else ""
 
 
 def settings(bench: Workbench) -> dict[str, str | float]:
@@ -127,9 +156,8 @@ def _matrix(bench: Workbench, name: str, array: np.ndarray) -> Matrix:
     visible = None
     if name in ("masked", "weights"):
         visible = mask_of(bench.mask, len(bench.rows), len(keys), bench.padded)
-    return Matrix(
-        say(STEP_NAMES[name]), array, list(rows), list(columns), ROLES[name], visible=visible
-    )
+    names = STEP_NAMES if bench.open_cell is None else {**STEP_NAMES, **IN_WORDS}
+    return Matrix(say(names[name]), array, list(rows), list(columns), ROLES[name], visible=visible)
 
 
 # --- controls ---

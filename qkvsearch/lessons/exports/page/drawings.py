@@ -44,8 +44,9 @@ def drawing(part: Drawing, lesson: str) -> Html:
         "figure",
         element("figcaption", element("span", part.caption, class_="name"), id=place),
         element("div", *CONTROLS[type(part)](part, place), class_="controls", hidden=True),
-        element("p", class_="told", role="status"),
         element("div", *pictures, class_="pictures"),
+        # Below, as it may take several lines, and the picture is to stay where it is.
+        element("p", class_="told", role="status"),
         *below,
         class_="drawing",
         aria_labelledby=place,
@@ -74,6 +75,7 @@ def drawing_words() -> dict[str, str]:
         "nearestIs": say("{total} points most nearly to {nearest}."),
         "layerAndHead": say("layer {layer}, head {head}"),
         "pointAt": say("Point at a cell or choose one to see how its number comes about."),
+        "pointAtBar": say("Choose a bar to see how its number comes about."),
     }
 
 
@@ -171,11 +173,13 @@ def _flow(part: Flow, place: str) -> list[Html]:
     controls = [
         element("div", *stages, class_="stages", role="group", aria_label=say("stage")),
         element("div", *player(), class_="player"),
-        choice("row", part.asks, rows, "0", place),
-        choice("column", part.asked, columns, "0", place),
-        *mask_choice(part.bench, place),
     ]
-    if part.has_values and part.bench.normalize == "softmax":
+    if len(rows) > 1:
+        controls.append(choice("row", part.asks, rows, "0", place))
+    if len(columns) > 1:
+        controls.append(choice("column", part.asked, columns, "0", place))
+    controls += mask_choice(part.bench, place)
+    if part.has_weights and part.bench.normalize == "softmax":
         range_: dict[str, Any] = {"least": 0.1, "most": 4, "by": 0.1}
         controls.append(
             slider("temperature", say("temperature"), place, **range_, value=part.bench.temperature)

@@ -48,7 +48,7 @@ def matrix(part: Matrix, note: str = "", **attributes: str) -> Html:
 def table(part: Table) -> Html:
     """Return words and numbers under headings; the first column names its row."""
     rows = [(shown(first), cells_of(others)) for first, *others in part.rows]
-    caption = element("caption", element("span", part.caption, class_="name"))
+    caption = element("caption", element("span", mathematics(part.caption), class_="name"))
     entries = (entry for row in part.rows for entry in enumerate(row))
     numeric = {j for j, entry in entries if j and not isinstance(entry, str)}
     return _figure("table", grid(caption, part.columns, rows, numeric))
@@ -57,7 +57,7 @@ def table(part: Table) -> Html:
 def cells_of(entries: Iterable[str | float]) -> list[Html]:
     """Return the cells of a row, words as they are and numbers with all their digits."""
     return [
-        element("td", entry)
+        element("td", mathematics(entry))
         if isinstance(entry, str)
         else element("td", shown(entry), class_="number", data_value=float(entry))
         for entry in entries

@@ -4,10 +4,12 @@ drawings.flow = (figure, say) => {
   const given = JSON.parse(figure.dataset.numbers);
   const settings = { ...given };
   const { rows, columns, stages } = given;
-  const hasValues = given.values !== null;
+  const inWords = given.in_words;
+  const hasValues = stages.includes("outputs");
+  const hasWeights = stages.includes("weights");
   const telling = startTelling(figure);
   const cells = new Map([...figure.querySelectorAll(".cell")].map((cell) => [cell.dataset.at, cell]));
-  const paths = new Map([...figure.querySelectorAll(".flows path")].map((path) => [path.dataset.at, path]));
+  const paths = new Map([...figure.querySelectorAll(".flows path[data-at]")].map((path) => [path.dataset.at, path]));
   const grid = figure.querySelector(".cells");
   const matrices = Object.fromEntries(
     ["queries", "keys", "values"].map((name) => [name, given[name]?.map((row) => row.map(numbers.held))]),
@@ -36,36 +38,49 @@ drawings.flow = (figure, say) => {
 
   // --- what is said of a cell or a row ---
 
-  const short = (number) => numbers.shown(Math.round(number * 100) / 100 || 0);
+  const { shown } = numbers;
   const products = (a, b) =>
     a.map((entry, k) => [entry, b[k]]).filter(([x, y]) => x && y)
-      .map(([x, y]) => `${short(x)}×${short(y)}`).join(" + ").replaceAll("+ −", "− ") || "0";
+      .map(([x, y]) => `${shown(x)}×${shown(y)}`).join(" + ").replaceAll("+ −", "− ") || "0";
+  // What is shown on the left may be rounded so that it gives another number than the one shown.
+  const equals = (left, right) => `${numbers.gives(left, right) ? "=" : "≈"} ${shown(right)}`;
+  const held = (number) => numbers.held(shown(number).replace("−", "-").replace("≈", ""));
+  const sumOf = (a, b) => a.reduce((sum, entry, k) => sum + held(entry) * held(b[k]), 0);
   const sayings = {
-    scores: (i, j) => `${products(matrices.queries[i], matrices.keys[j])} = ${short(steps.scores[i][j])}`,
-    scaled: (i, j) =>
-      `${short(steps.scores[i][j])} × ${numbers.shown(settings.scale / settings.temperature)} = ${short(steps.scaled[i][j])}`,
-    masked: (i, j) => (steps.visible[i][j] ? say("staysAs", { number: short(steps.masked[i][j]) }) : say("becomesHidden")),
+    scores: (i, j) => {
+      const [a, b, score] = [matrices.queries[i], matrices.keys[j], steps.scores[i][j]];
+      return `${products(a, b)} ${equals(sumOf(a, b), score)}`;
+    },
+    scaled: (i, j) => {
+      const [score, scaled] = [steps.scores[i][j], steps.scaled[i][j]];
+      const { scale, temperature } = settings;
+      if (scale === 1) return `${shown(score)} ÷ ${shown(Number(temperature))} ${equals(held(score) / held(temperature), scaled)}`;
+      const factor = scale / temperature;
+      return `${shown(score)} × ${shown(factor)} ${equals(held(score) * held(factor), scaled)}`;
+    },
+    masked: (i, j) => (steps.visible[i][j] ? say("staysAs", { number: shown(steps.masked[i][j]) }) : say("becomesHidden")),
     weights: (i, j) => {
-      const each = steps.masked[i].map((score) => `exp(${short(score)})`);
+      const power = (score) => (inWords ? `e^${shown(score)}` : `exp(${shown(score)})`);
+      const each = steps.masked[i].map(power);
       const sum = each.length > 6 ? `${each[0]} + … + ${each.at(-1)}` : each.join(" + ");
-      const weight = numbers.shown(steps.weights[i][j]);
+      const weight = shown(steps.weights[i][j]);
       return settings.normalize === "softmax" ? `${each[j]} / (${sum}) = ${weight}` : weight;
     },
-    outputs: (i, j) => `${numbers.shown(steps.weights[i][j])} × [${matrices.values[j].map(short).join(", ")}]`,
+    outputs: (i, j) => `${shown(steps.weights[i][j])} × [${matrices.values[j].map(shown).join(", ")}]`,
   };
   const ofRow = (stage, i) => {
-    if (stage !== "outputs") return columns.map((column, j) => `${column} ${short(steps[stage][i][j])}`).join(", ");
+    if (stage !== "outputs") return columns.map((column, j) => `${column} ${shown(steps[stage][i][j])}`).join(", ");
     const parts = columns.flatMap((_, j) =>
-      steps.weights[i][j] ? [`${short(steps.weights[i][j])}·[${matrices.values[j].map(short).join(", ")}]`] : [],
+      steps.weights[i][j] ? [`${shown(steps.weights[i][j])}·[${matrices.values[j].map(shown).join(", ")}]`] : [],
     );
-    return `${parts.join(" + ") || 0} = [${steps.outputs[i].map(numbers.shown).join(", ")}]`;
+    return `${parts.join(" + ") || 0} = [${steps.outputs[i].map(shown).join(", ")}]`;
   };
   // What has been computed of a pair up to this stage; of one query, all steps.
   const ofPair = (stage, i, j) =>
     (rows.length === 1 ? stages.slice(0, stages.indexOf(stage) + 1) : [stage])
       .map((one) => sayings[one](i, j)).join("\n");
   const tell = ({ stage, i, j }) => {
-    if (i === null) return telling(say("pointAt"), false);
+    if (i === null) return telling(say(rows.length === 1 ? "pointAtBar" : "pointAt"), false);
     const row = `${rows[i]}: ${ofRow(stage, i)}`;
     if (j === null) return telling(row);
     const cell = `${rows[i]} · ${columns[j]}: ${ofPair(stage, i, j)}`;
@@ -75,6 +90,9 @@ drawings.flow = (figure, say) => {
   // --- what is drawn ---
 
   // A bar is as long as its number is large; any other box as strong.
+  // A narrow cell has room for two decimals, whatever the number.
+  const cellText = (number) =>
+    grid.dataset.cells && Number.isFinite(number) ? shown(Math.round(number * 100) / 100 || 0) : shown(number);
   const measure = (box, share, least = 0) => {
     const { wide } = box.dataset;
     if (wide) box.setAttribute("width", share * wide);
@@ -90,9 +108,9 @@ drawings.flow = (figure, say) => {
     measure(box, isReached && Number.isFinite(number) ? Math.min(Math.abs(number) / most, 1) : 0);
     box.classList.toggle("minus", number < 0);
     text.classList.toggle("veiled", !isReached);
-    if (text.textContent || isReached) text.textContent = text.dataset.small ? "" : short(number);
+    if (text.textContent || isReached) text.textContent = text.dataset.small ? "" : cellText(number);
     cell.dataset.value = number;
-    const hides = hasValues && !steps.visible[i][j] && ["masked", "weights"].includes(stage);
+    const hides = hasWeights && !steps.visible[i][j] && ["masked", "weights"].includes(stage);
     cell.classList.toggle("hides", hides && isReached);
   };
 
@@ -128,7 +146,7 @@ drawings.flow = (figure, say) => {
         measure(box, Math.min(Math.abs(vector[k]) / (box.dataset.wide ? 1 : most), 1), 0.06);
         box.classList.toggle("minus", vector[k] < 0);
       });
-      end.querySelectorAll(".amount").forEach((amount, k) => (amount.textContent = short(vector[k])));
+      end.querySelectorAll(".amount").forEach((amount, k) => (amount.textContent = shown(vector[k])));
       end.dataset.value = JSON.stringify(vector);
       end.classList.toggle("faint", role === "output" && !isFlowing);
     }
@@ -146,7 +164,7 @@ drawings.flow = (figure, say) => {
       paintCell(cell, shown, place === undefined || moment.stage === "outputs" || own <= place);
     }
     mark(moment);
-    if (hasValues) paintFlows(moment);
+    if (hasWeights) paintFlows(moment);
     for (const button of figure.querySelectorAll("[data-does='stage']")) {
       button.ariaPressed = String(button.dataset.stage === moment.stage);
     }
@@ -159,8 +177,8 @@ drawings.flow = (figure, say) => {
   let chosen = { i: null, j: null };
   const choose = ({ i, j }) => {
     chosen = { i, j };
-    controls.row.value = i ?? 0;
-    controls.column.value = j ?? 0;
+    if (controls.row) controls.row.value = i ?? 0;
+    if (controls.column) controls.column.value = j ?? 0;
   };
   const showMoment = (place) => {
     choose(moments[place]);
@@ -179,7 +197,7 @@ drawings.flow = (figure, say) => {
   const controls = startControls(figure, (name, value) => {
     player.stop();
     if (name === "row" || name === "column") {
-      choose({ i: Number(controls.row.value), j: Number(controls.column.value) });
+      choose({ i: Number(controls.row?.value ?? 0), j: Number(controls.column?.value ?? 0) });
       return look();
     }
     settings[name] = value;
@@ -209,8 +227,28 @@ drawings.flow = (figure, say) => {
   }
   for (const { lastChild } of cells.values()) if (!lastChild.textContent) lastChild.dataset.small = "yes";
   compute();
-  // It shows the end; Play goes on from the last moment, and so begins at the first.
-  player.go(moments.length - 1);
+  // It opens at its first stage as a whole, and Play begins there, too.
+  player.go(0);
   choose({ i: null, j: null });
   look();
+
+  // --- one query: bars use the width that there is ---
+
+  const svg = figure.querySelector("svg[data-stretch]");
+  if (!svg) return;
+  const [NARROW, WIDEST, LARGER] = [360, 680, 1.2];
+  const { height } = svg.viewBox.baseVal;
+  const stretch = () => {
+    const wide = Math.min(Math.max(svg.parentElement.clientWidth / LARGER, NARROW), WIDEST);
+    const more = wide - NARROW;
+    svg.setAttribute("viewBox", `0 0 ${wide} ${height}`);
+    for (const one of svg.querySelectorAll("[data-x]")) one.setAttribute("x", Number(one.dataset.x) + more);
+    for (const one of svg.querySelectorAll("[data-narrow]")) {
+      const width = Number(one.dataset.narrow) + more;
+      if (one.dataset.wide) one.dataset.wide = width;
+      else one.setAttribute("width", width);
+    }
+    look();
+  };
+  new ResizeObserver(stretch).observe(svg.parentElement);
 };

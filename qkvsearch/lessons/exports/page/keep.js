@@ -36,6 +36,17 @@
     });
   }
 
+  // --- what was explained ---
+
+  for (const field of document.querySelectorAll("[data-explains]")) {
+    const before = known.sentences?.[field.dataset.explains];
+    if (typeof before === "string") field.value = before;
+    field.addEventListener("input", () => {
+      known.sentences = { ...known.sentences, [field.dataset.explains]: field.value };
+      keep();
+    });
+  }
+
   // --- where the reader is ---
 
   const before = document.getElementById(known.last ?? "");

@@ -39,7 +39,9 @@ const numbers = (() => {
 
   // One number and nothing else, or NaN; √3 is one, too.
   const one = (text) => {
-    const written = plain(text).replace(ROOT, (_, square) => String(Math.sqrt(Number(square))));
+    const written = plain(text)
+      .replace(DECIMAL_COMMA, "$1.$2")
+      .replace(ROOT, (_, square) => String(Math.sqrt(Number(square))));
     const found = written.match(NUMBER);
     const number = found?.length === 1 && found[0] === written ? value(written) : NaN;
     return Number.isFinite(number) ? number : NaN;
@@ -108,5 +110,11 @@ const numbers = (() => {
     return value(readAs(plain(given), 1)[0] ?? "") > wanted[0] ? "tooMuch" : "tooLittle";
   };
 
-  return { one, shown, held, heat, isRight, isAnswer, hint };
+  // Whether a computed number is the one that is shown, with no digit lost.
+  const gives = (number, wanted) => {
+    if (!Number.isFinite(number) || !Number.isFinite(wanted)) return Object.is(number, wanted);
+    return Math.abs(number - Number(shown(wanted).replace("−", "-").replace("≈", ""))) <= 1e-9 * Math.max(1, Math.abs(number));
+  };
+
+  return { one, gives, shown, held, heat, isRight, isAnswer, hint };
 })();

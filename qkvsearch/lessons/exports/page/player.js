@@ -29,7 +29,8 @@ const startPlayer = (figure, { moments, show, pause, stride = 1 }) => {
     told.ariaLive = "off";
     figure.classList.add("plays");
     button("play").textContent = button("play").dataset.pause;
-    if (place === moments() - 1) go(0);
+    // At the first moment a whole stage may be shown: it begins with the first cell.
+    if (place === 0 || place === moments() - 1) go(0);
     timer = setInterval(next, pause());
   };
   const turnTo = (wanted) => {
