@@ -1,7 +1,7 @@
 // An item as people know it: its picture, its title as a link, its price and its other cells. Pages that list items
 // beside the search page show the same of them as the search page does.
 import { el, owned } from "./dom.js";
-import { cellOf, cells, image, ownAddress, price } from "./search/cells.js";
+import { cellOf, cells, offer, ownAddress, picture } from "./search/cells.js";
 import { facts } from "./words.js";
 
 // Columns to show, as `facets` describes them.
@@ -25,14 +25,14 @@ export function kindOf(item) {
 }
 
 /** Where a title leads: to the item's own address, otherwise to the items that are similar to it. */
-export const addressOf = (item) =>
+const addressOf = (item) =>
   ownAddress(item, columns)?.href ?? `${facts.root}/?similar=${encodeURIComponent(item.id)}`;
 
-/** The picture of an item; null where it has none. */
-export const pictureOf = (item) => image(item, columns);
+/** The picture of an item in its square, which is empty where it has none; null where no item has one. */
+export const pictureOf = (item) => picture(item, columns);
 
-/** What is said of an item: its title in a heading of this level, its price and its cells. */
+/** What is said of an item: its title in a heading of this level, its price, whether it can be had, and its cells. */
 export function about(item, level = "h3") {
   const title = el("a", { class: "title", href: addressOf(item), rel: "noreferrer" }, owned(item.title || item.id, 160));
-  return [el(level, {}, title), price(item, columns), cells(item, columns, null)];
+  return [el(level, {}, title), offer(item, columns), cells(item, columns, null)];
 }

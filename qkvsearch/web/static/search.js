@@ -4,7 +4,7 @@ import { byId, el, onTyped, owned, text } from "./dom.js";
 import { choices, named } from "./heads.js";
 import { announce, begin, onKey, remember, state } from "./shell.js";
 import { count, facts, say } from "./words.js";
-import { cellOf, labelOf } from "./search/cells.js";
+import { labelOf } from "./search/cells.js";
 import { chip, showChosen, showFacets } from "./search/facets.js";
 import { closeAround, hits, move, showHits } from "./search/hits.js";
 import { isAboutUser, translated } from "./search/notes.js";

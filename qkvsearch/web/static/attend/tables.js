@@ -1,6 +1,6 @@
 // The table of words against themselves in another text.
 import { el, svg, text } from "../dom.js";
-import { number, say, share } from "../words.js";
+import { number, say } from "../words.js";
 
 /** A row a word: its cosine before any attention and after each layer, as a line and in numbers. */
 export function cosineTable({ words, cosines }) {
