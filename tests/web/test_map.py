@@ -105,6 +105,10 @@ def test_the_best_have_the_cells_that_are_asked_for(asked, movies):
     assert "mood" in detail
 
 
+def test_a_wrong_field_is_told_where_nothing_is_placed_too(asked):
+    assert "`fields`" in asked(400, fields="mood")["detail"]
+
+
 @pytest.mark.parametrize(
     ("asks", "status", "says"),
     [
@@ -131,6 +135,7 @@ def hostile(asking, tmp_path_factory):
             "kind": ["<b>bold</b>", "plain", None] * (n // 3),
             "sold": ["yes", "no"] * (n // 2),
             "made": [f"2024-0{1 + i % 6}-01" for i in range(n)],
+            "x": [f"shelf {i}" for i in range(n)],
         }
     )
     path = tmp_path_factory.mktemp("hostile") / "ws"
@@ -147,6 +152,13 @@ def test_titles_are_cut_and_nothing_else_is_changed(hostile):
     assert by_id[1] == ("bread flour " * 90_000)[:99] + "…"
     point = hostile.get("/api/v1/map?query=bread&items=false&k=60").json()["point"]
     assert all(len(hit["title"]) <= 100 for hit in point["hits"])
+
+
+def test_a_column_named_like_a_place_keeps_its_cells(hostile):
+    question = {"query": "bread", "items": "false", "fields": "x"}
+    hits = hostile.get("/api/v1/map", params=question).json()["point"]["hits"]
+    assert all(hit["items.x"] == f"shelf {hit['id']}" for hit in hits)
+    assert all(isinstance(hit["x"], float) for hit in hits)
 
 
 def test_colours_of_every_type(hostile):

@@ -1,7 +1,7 @@
 """`map`: the items in two dimensions, coloured by a column, with a query or a user among them."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from qkvsearch.engine import Engine
 from qkvsearch.engine.projection import ItemMap, MapPoint
 from qkvsearch.models.recommend_heads import COLLABORATIVE
 from qkvsearch.rank.listing import own_columns, with_fields
+from qkvsearch.rank.ranking import OWN_PREFIX
 from qkvsearch.store import StoredCatalog
 from qkvsearch.tables.catalog_columns import StoredColumn
 from qkvsearch.tables.column_types import type_named
@@ -31,6 +32,7 @@ router = APIRouter(tags=["map"], route_class=StrictRoute)
 DECIMALS = 4
 # Characters of a title: the map of a large catalog is mostly titles.
 MAX_TITLE = 100
+AXES = ("x", "y")
 NO_COLOUR = "-"
 # Values with a colour and a shape of their own, which people tell apart, whatever their eyes;
 # shades of ranges, which have an order; characters of their labels.
@@ -138,6 +140,8 @@ async def item_map(
 def map_items(engine: Engine, parameters: MapParameters) -> dict[str, Any]:
     """Return the fields of `MappedItems`. Raises `QkvError`."""
     query, user = parameters.query.strip() or None, parameters.user.strip() or None
+    # A wrong name is told at once, and where nothing is placed too.
+    fields = own_columns(engine.catalog, parameters.fields)
     item_map = engine.map(parameters.head, query=query, user=user, k=parameters.k)
     names = engine.models.dense_heads
     heads = [*names, COLLABORATIVE] if engine.models.implicit is not None else names
@@ -154,7 +158,7 @@ def map_items(engine: Engine, parameters: MapParameters) -> dict[str, Any]:
         "n": len(item_map.items),
         "items": _items(engine, item_map) if wants_items else None,
         "colour": _colour(engine, item_map, columns, parameters.colour) if wants_items else None,
-        "point": None if item_map.point is None else _point(engine, item_map.point, parameters),
+        "point": None if item_map.point is None else _point(engine, item_map.point, fields),
     }
 
 
@@ -168,14 +172,17 @@ def _items(engine: Engine, item_map: ItemMap) -> dict[str, Any]:
     }
 
 
-def _point(engine: Engine, point: MapPoint, parameters: MapParameters) -> dict[str, Any]:
+def _point(engine: Engine, point: MapPoint, fields: Sequence[StoredColumn]) -> dict[str, Any]:
+    """Return the fields of `MapPosition`. A column named x or y is `items.x` or `items.y` in a hit,
+    whose own place these are.
+    """
     x, y = _rounded(point.position)
-    columns = own_columns(engine.catalog, parameters.fields)
-    records = with_fields(point.hits, engine.catalog, columns).to_records()
-    hits = [
-        {**hit, "title": shorten(hit["title"], MAX_TITLE), "x": position[0], "y": position[1]}
-        for hit, position in zip(records, _rounded(point.hit_positions), strict=True)
-    ]
+    hits = []
+    records = with_fields(point.hits, engine.catalog, fields).to_records()
+    for record, position in zip(records, _rounded(point.hit_positions), strict=True):
+        hit = {f"{OWN_PREFIX}{name}" if name in AXES else name: record[name] for name in record}
+        hit |= {"title": shorten(record["title"], MAX_TITLE)}
+        hits.append(hit | dict(zip(AXES, position, strict=True)))
     return {"x": x, "y": y, "hits": hits}
 
 
