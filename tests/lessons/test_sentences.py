@@ -38,3 +38,8 @@ def test_characters_that_are_one_word_attend_as_one():
     np.testing.assert_allclose(weights.sum(axis=1), 1)
     # From 他: the weights to both characters together.
     assert weights[0, 2] == pytest.approx(text.weights[0, 0, 0, 2:4].sum())
+
+
+def test_a_long_sentence_has_every_character_and_is_read_at_once():
+    characters = [chr(ord("一") + n) for n in range(5000)]
+    assert words_of("".join(characters)) == characters

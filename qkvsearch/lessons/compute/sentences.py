@@ -41,11 +41,12 @@ def _repeated(run: str, runs: Sequence[str]) -> Iterator[str]:
     """Yield the words of a run of Chinese: the longest that come again, else single characters."""
     start = 0
     while start < len(run):
-        sizes = range(len(run) - start, 1, -1)
-        pieces = (run[start : start + size] for size in sizes)
-        word = next((piece for piece in pieces if _count(piece, runs) > 1), run[start])
-        yield word
-        start += len(word)
+        end = start + 1
+        # What comes again begins with what comes again, so that no longer piece has to be tried.
+        while end < len(run) and _count(run[start : end + 1], runs) > 1:
+            end += 1
+        yield run[start:end]
+        start = end
 
 
 def _count(piece: str, runs: Sequence[str]) -> int:
