@@ -24,7 +24,7 @@ from qkvsearch.web.api.responses import as_json
 from qkvsearch.web.pages import language_in_links, language_of, render, words
 from qkvsearch.web.problems import RETRY_AFTER, Problem
 from qkvsearch.web.service import Service
-from qkvsearch.web.whole_files import WholeFiles
+from qkvsearch.web.whole_files import ListedFiles
 
 ADDRESS = "/learn"
 
@@ -88,13 +88,6 @@ def _compute(name: str) -> LessonContent:
     return LessonContent(outline, contents([computed], True), article(computed, True))
 
 
-class CourseFiles(WholeFiles):
-    """The files of the exported page, and no others of its folder."""
-
-    def lookup_path(self, path: str) -> Any:
-        return super().lookup_path(path) if path in (*STYLES, *SCRIPTS) else ("", None)
-
-
 def routes(service: Service) -> list[BaseRoute]:
     """Return the routes of the lessons, their outlines and the course's files."""
     course = Course(service.settings.seconds)
@@ -110,7 +103,7 @@ def routes(service: Service) -> list[BaseRoute]:
             return _render(service, request, content)
 
     return [
-        Mount(f"{ADDRESS}/files", CourseFiles(directory=FILES), name="course"),
+        Mount(f"{ADDRESS}/files", ListedFiles(FILES, (*STYLES, *SCRIPTS)), name="course"),
         Route(f"{ADDRESS}/{{name}}.json", outline),
         Route(f"{ADDRESS}/{{name}}", page),
     ]

@@ -13,6 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Mount, Route
 
+from qkvsearch._utils import style
 from qkvsearch._utils.spoken import LANGUAGES, ORIGINAL
 from qkvsearch.heads.preference_head import PreferenceHead
 from qkvsearch.heads.preference_heads import PREFERENCE_HEADS
@@ -28,13 +29,11 @@ from qkvsearch.web.api.request_parameters import MAX_BATCH
 from qkvsearch.web.attend_examples import EXAMPLES, RECORDED
 from qkvsearch.web.guard import POLICY
 from qkvsearch.web.service import Service
-from qkvsearch.web.whole_files import WholeFiles
+from qkvsearch.web.whole_files import ListedFiles, WholeFiles
 
 HERE = Path(__file__).parent
 FILES = HERE / "static"
 WORDS = HERE / "words"
-# Files that the course and reports have too: the package, and the folder in it.
-SHARED = ("qkvsearch._utils", "style")
 # Each page by its address, in the order of the menu.
 PAGES = {
     "/": "search",
@@ -75,8 +74,9 @@ def routes(service: Service) -> list[BaseRoute]:
         return Route(path, page, name=name)
 
     swagger = Mount("/static/swagger", WholeFiles(packages=[("fastapi_offline", "static")]))
-    files = Mount("/static", WholeFiles(directory=FILES, packages=[SHARED]), name="static")
-    return [swagger, files, *(route(path, name) for path, name in PAGES.items())]
+    shared = Mount("/static/shared", ListedFiles(style.FILES, [style.TOKENS]))
+    files = Mount("/static", WholeFiles(directory=FILES), name="static")
+    return [swagger, shared, files, *(route(path, name) for path, name in PAGES.items())]
 
 
 def menu_of(service: Service) -> dict[str, str]:

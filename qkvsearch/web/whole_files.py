@@ -1,5 +1,9 @@
 """Files that are sent whole."""
 
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
 from starlette.datastructures import MutableHeaders
 from starlette.responses import Response
 from starlette.staticfiles import StaticFiles
@@ -21,3 +25,14 @@ class WholeFiles(StaticFiles):
         response = await super().get_response(path, scope)
         response.headers["Accept-Ranges"] = "none"
         return response
+
+
+class ListedFiles(WholeFiles):
+    """Some files of a folder, and no others of it, such as its Python."""
+
+    def __init__(self, folder: Path, names: Collection[str]) -> None:
+        super().__init__(directory=folder)
+        self.names = names
+
+    def lookup_path(self, path: str) -> Any:
+        return super().lookup_path(path) if path in self.names else ("", None)

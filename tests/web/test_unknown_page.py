@@ -4,6 +4,8 @@ import re
 
 import pytest
 
+from qkvsearch._utils.style import tokens
+
 BROWSER = "text/html,application/xhtml+xml,*/*;q=0.8"
 
 
@@ -42,3 +44,10 @@ def test_links_of_the_page_begin_with_the_path_of_a_proxy(asking, videos_path):
         assert page.status_code == 404
         assert set(re.findall(r'href="(/[^"]*)"', page.text)) >= {"/shop/"}
         assert not re.search(r'(?:href|src)="/(?!shop/)', page.text)
+
+
+def test_of_the_style_that_pages_share_the_sheet_alone_is_sent(client):
+    assert client.get("/static/shared/tokens.css").text == tokens()
+    assert 'href="/static/shared/tokens.css"' in client.get("/").text
+    for path in ("/static/shared/__init__.py", "/static/__init__.py", "/static/shared/"):
+        assert client.get(path).status_code == 404, path
