@@ -1,5 +1,6 @@
 """Arrays that may be larger than memory: large ones are in temporary files without a name."""
 
+import math
 import mmap
 import os
 import tempfile
@@ -39,8 +40,9 @@ def _room(size: int) -> Iterator[None]:
         yield
     except OSError as error:
         folder = scratch_folder() or tempfile.gettempdir()
+        needed = f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{math.ceil(size / 1e6)} MB"
         raise DataError(
-            f"{folder}: {size / 1e9:.1f} GB are needed there: {error.strerror or error}; "
+            f"{folder}: {needed} are needed there: {error.strerror or error}; "
             "make room, or name a folder on another disk with TMPDIR"
         ) from None
 

@@ -96,3 +96,17 @@ def test_a_png_is_not_printed(qkv, shop_path):
     answer = qkv("-w", shop_path, "attend", SENTENCE, "--format", "png")
     assert answer.code == 2
     assert "give -o FILE" in answer.stderr
+
+
+def test_no_word_of_the_sentence_is_markup_in_a_file(reading):
+    markup = '</script></style><img src=x onerror="alert(1)">${title}'
+    object.__setattr__(reading, "words", [markup, "&amp;", "</svg>"])
+    object.__setattr__(reading, "tokens", reading.words)
+    page = attended.to_page(reading, markup, None, None)
+    svg = attended.to_svg(reading.map(0, 1), markup)
+    for written in (page, svg):
+        assert "<img" not in written
+        assert "&amp;amp;" in written
+    assert page.count("</script>") == page.count("<script")
+    assert svg.count("</svg>") == 1
+    assert "${title}" in page

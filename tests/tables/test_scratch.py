@@ -70,11 +70,15 @@ def test_a_full_disk_is_one_clear_line(rows_at_once, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "posix_fallocate", full, raising=False)
-    with pytest.raises(DataError, match=r"GB are needed there.*No space left.*TMPDIR"):
-        scratch_array(1000, np.int64)
+    with pytest.raises(DataError, match=r": 16 MB are needed there.*No space left.*TMPDIR"):
+        scratch_array(2_000_000, np.int64)
+    with pytest.raises(DataError, match=r": 1\.6 GB are needed there"):
+        scratch_array(200_000_000, np.int64)
     monkeypatch.setattr(scratch, "scratch_file", full)
     with pytest.raises(DataError, match="No space left"):
         GrowingArray(np.int64).append(np.zeros(1000, np.int64))
+    with pytest.raises(DataError, match="No space left"):
+        in_file(np.zeros(1000, np.int64))
 
 
 def test_what_is_taken_is_copied_only_where_something_is_left_out(rows_at_once):
