@@ -26,9 +26,10 @@ OUTSIDE = {
     "datasets.md": "datasets/README.md",
 }
 PAGE_OF = {path: page for page, path in OUTSIDE.items()}
-STYLES = ROOT / "qkvsearch" / "web" / "static" / "base.css"
+TOKENS = ROOT / "qkvsearch" / "_utils" / "style" / "tokens.css"
+DARK = "@media (prefers-color-scheme: dark)"
 # Of the pages of `serve`: their colours and fonts, which are custom properties.
-PROPERTIES = re.compile(r"^  --(?!size|unit|wide).*;$", re.MULTILINE)
+PROPERTIES = re.compile(r"^ +--(?!size|drawn|unit).*;$", re.MULTILINE)
 FENCE = re.compile(r"^(?P<fence>```+).*?^(?P=fence)$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"(?P<text>!?\[[^\]]*\])\((?P<target>[^)\s#:]+)(?P<anchor>#[^)\s]*)?\)")
 
@@ -38,11 +39,25 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     for page, path in OUTSIDE.items():
         text = (ROOT / path).read_text(encoding="utf-8")
         files.append(File.generated(config, page, content=text))
-    properties, _ = STYLES.read_text(encoding="utf-8").split("}", 1)
-    palette = "\n".join(PROPERTIES.findall(properties))
-    css = f":root {{\n{palette}\n}}\n"
+    css = palette(TOKENS.read_text(encoding="utf-8"))
     files.append(File.generated(config, "assets/palette.css", content=css))
     return files
+
+
+def palette(tokens: str) -> str:
+    """Return the colours and fonts of light pages, and the colours of dark ones.
+
+    The theme has a switch for its scheme, which no media query hears of.
+    """
+    light, _, dark = tokens.partition(DARK)
+    written = []
+    for selector, rules in ((":root", light), ('[data-md-color-scheme="slate"]', dark)):
+        # The first rule has the colours of its scheme.
+        properties = PROPERTIES.findall(rules.split("}", 1)[0])
+        if not any("--paper:" in line for line in properties):
+            raise ValueError(f"{TOKENS}: there are no colours for {selector}")
+        written.append("\n".join([f"{selector} {{", *properties, "}\n"]))
+    return "".join(written)
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:

@@ -14,6 +14,7 @@ from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 
 import pytest
 
+from qkvsearch._utils.style import tokens
 from tests.scripts import script
 
 ROOT = Path(__file__).parent.parent
@@ -138,8 +139,7 @@ def address(site):
 
 def paper(colours):
     """The ground of the pages of `serve`, as a browser says it."""
-    styles = (ROOT / "qkvsearch/web/static/base.css").read_text(encoding="utf-8")
-    light, dark = re.findall(r"--paper: light-dark\(#(\w{6}), #(\w{6})\)", styles)[0]
+    light, dark, _ = re.findall(r"--paper: #(\w{6})", tokens())
     red, green, blue = bytes.fromhex(light if colours == "light" else dark)
     return f"rgb({red}, {green}, {blue})"
 
