@@ -175,7 +175,8 @@ def main_item(by_item: Components) -> Any:
     >>> parts = [ScoreComponent("h", id_, None, value) for id_, value in [("a", 3), ("b", 2)]]
     >>> main_item(Components.of(parts)), main_item(Components.of(parts[1:]))
     ('a', 'b')
-    >>> main_item(Components.of([parts[0], parts[0]._replace(query="d")])) is None
+    >>> as_much = [*parts[:1], parts[0]._replace(query="d"), parts[0]._replace(query="e", value=-4)]
+    >>> main_item(Components.of(as_much)) is None  # what counts against it is no part of the sum
     True
     """
     values = {
