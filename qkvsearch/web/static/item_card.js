@@ -25,13 +25,13 @@ export function kindOf(item) {
 }
 
 /** Where a title leads: to the item's own address, otherwise to the items that are similar to it. */
-const addressOf = (item) =>
+export const addressOf = (item) =>
   ownAddress(item, columns)?.href ?? `${facts.root}/?similar=${encodeURIComponent(item.id)}`;
 
-/** The picture of an item in its square, which is empty where it has none; null where no item has one. */
+/** The picture of an item in its square; null where the catalog has none. */
 export const pictureOf = (item) => picture(item, columns);
 
-/** What is said of an item: its title in a heading of this level, its price, whether it can be had, and its cells. */
+/** What is said of an item: its title in a heading of this level, what it costs and its cells. */
 export function about(item, level = "h3") {
   const title = el("a", { class: "title", href: addressOf(item), rel: "noreferrer" }, owned(item.title || item.id, 160));
   return [el(level, {}, title), offer(item, columns), cells(item, columns, null)];
