@@ -46,9 +46,14 @@ def test_long_texts_are_cut_before_an_item_is_left_out():
     titles, texts = texts_to_learn_from(columns, 1800)
     assert words_of(titles) == words_of(columns[0])
     assert texts.n_tokens.tolist() == [590, 20, 590, 590]
+    starts = []
     for whole, cut in zip(words_of(columns[1]), words_of(texts), strict=True):
         start = whole.index(cut[0])
         assert whole[start : start + len(cut)] == cut
+        starts.append(start)
+    # A long text does not say at its beginning all that it is about.
+    assert starts[2] > 0
+    assert starts[3] > 0
 
 
 def test_items_are_drawn_where_texts_would_be_too_short():

@@ -5,7 +5,7 @@ import { family, named } from "./heads.js";
 import { fields, useColumns } from "./item_card.js";
 import { MapCanvas } from "./map/canvas.js";
 import { hideCard, showCard } from "./map/card.js";
-import { laid } from "./map/plane.js";
+import { laid, PLACE } from "./map/plane.js";
 import { Points } from "./map/points.js";
 import { drawLegend, drawNear } from "./map/side.js";
 import { announce, begin, onKey, remember, state } from "./shell.js";
@@ -153,7 +153,7 @@ function showPoint(found, asked) {
     heading: isQuery
       ? say("nearQuery", { query: text(asked.query) })
       : say("nearUser", { user: text(asked.user) }),
-    hits: found.point.hits.map((hit) => ({ ...hit, place: plane.at(hit.x, hit.y) })),
+    hits: found.point.hits.map((hit) => ({ ...hit, [PLACE]: plane.at(hit.x, hit.y) })),
     said: say("linesSaid", { head: found.head }),
   });
 }
@@ -173,7 +173,7 @@ function showItem(found, asked) {
     heading: say("nearItem", { title: text(titles[row]).slice(0, 80) }),
     hits: found.hits.map((hit) => {
       const at = rowOf.get(String(hit.id));
-      return { ...hit, place: at === undefined ? null : answer.places[at] };
+      return { ...hit, [PLACE]: at === undefined ? null : answer.places[at] };
     }),
     said: say("itemSaid"),
   });
@@ -186,7 +186,7 @@ function place(what) {
   byId("clear").hidden = what === null;
   byId("points").classList.toggle("behind", what !== null);
   if (what?.kind !== "item") unpin();
-  const drawn = what?.hits.filter((hit) => hit.place !== null) ?? [];
+  const drawn = what?.hits.filter((hit) => hit[PLACE] !== null) ?? [];
   map.mark({ from: what?.from ?? null, name: what?.name ?? "", hits: drawn });
   byId("near-said").textContent = what?.said ?? "";
   // What had the focus is gone with the former list.
@@ -202,7 +202,7 @@ function place(what) {
 
 const rows = {
   pick: (row) => choose(String(row.id)),
-  look: (row) => map.mark({ marked: row?.place ?? null }),
+  look: (row) => map.mark({ marked: row?.[PLACE] ?? null }),
 };
 
 function listMiddle() {
@@ -217,7 +217,7 @@ function itemOf(row) {
   const { items, colour, places } = answer;
   const value = colour?.labels[colour.codes[row]];
   const cells = value === undefined ? {} : { [colour.column]: value };
-  return { ...cells, id: items.ids[row], title: items.titles[row], place: places[row], row };
+  return { ...cells, id: items.ids[row], title: items.titles[row], [PLACE]: places[row], row };
 }
 
 let settling = 0;

@@ -1,5 +1,6 @@
 // Two canvases: the points, drawn anew when the view changes, and over them lines, marks and names.
 import { text } from "../dom.js";
+import { PLACE } from "./plane.js";
 
 const LONGEST_NAME = 32;
 // The radius of a ring around a hit.
@@ -86,7 +87,7 @@ export function drawOver(canvas, view, shown, ink, points, taken) {
   else {
     star(context, view.toScreen(...from), ink);
     label(context, view, view.toScreen(...from), name, ink, taken, true);
-    const ends = hits.map((hit) => view.toScreen(...hit.place));
+    const ends = hits.map((hit) => view.toScreen(...hit[PLACE]));
     const rings = ends.map(([x, y]) => [x - RING, y - RING, x + RING, y + RING]);
     hits.forEach((hit, i) => label(context, view, ends[i], hit.title, ink, [...rings.filter((_, other) => other !== i), ...taken], false, taken));
   }
@@ -97,7 +98,7 @@ function drawLines(context, view, from, hits, ink) {
   const start = view.toScreen(...from);
   context.strokeStyle = ink.accent;
   for (const hit of [...hits].reverse()) {
-    const end = view.toScreen(...hit.place);
+    const end = view.toScreen(...hit[PLACE]);
     const part = hit.weight / heaviest;
     context.globalAlpha = 0.45 + 0.5 * part;
     context.lineWidth = 0.8 + 5 * part;
@@ -107,7 +108,7 @@ function drawLines(context, view, from, hits, ink) {
     context.stroke();
   }
   context.globalAlpha = 1;
-  for (const hit of hits) ring(context, view.toScreen(...hit.place), RING, ink.accent, ink.paper);
+  for (const hit of hits) ring(context, view.toScreen(...hit[PLACE]), RING, ink.accent, ink.paper);
 }
 
 function ring(context, [x, y], r, colour, paper) {

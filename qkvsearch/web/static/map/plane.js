@@ -4,6 +4,9 @@
 const FLATTEST = 1.9;
 const HIGHEST = 0.72;
 
+// Where an item is on the map, beside the cells of its columns, one of which may be called "place".
+export const PLACE = Symbol("place");
+
 /** A turn by 90°, or none, of places on the map, and the shape of the box for it, width to height. x, y: of the items. A
  *  turn leaves all distances as they are. */
 export function laid(x, y, isWide) {

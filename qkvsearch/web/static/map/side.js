@@ -3,6 +3,7 @@ import { byId, el, owned } from "../dom.js";
 import { about, pictureOf } from "../item_card.js";
 import { say } from "../words.js";
 import { sprites } from "./colours.js";
+import { PLACE } from "./plane.js";
 
 const SIZE = 16;
 
@@ -35,7 +36,7 @@ export function drawNear(heading, rows, { pick, look }) {
 
 function line(row, pick, look) {
   const choose = el("button", { type: "button", class: "plain pick", "aria-label": say("pickTitle", { title: row.title }), onclick: () => pick(row) }, say("pickThis"));
-  const where = row.place === null ? el("span", { class: "quiet" }, say("notDrawn")) : choose;
+  const where = row[PLACE] === null ? el("span", { class: "quiet" }, say("notDrawn")) : choose;
   const said = el("div", {}, about(row), el("p", {}, where));
   return el(
     "li",
