@@ -35,7 +35,8 @@ export function startPaging(steps, endings, { forth, back, left }) {
 
   /** What the address names is shown, on whatever page it is. */
   const follow = () => {
-    const named = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    // Ids are ASCII, so that nothing in the address has to be decoded, which fails for "#%".
+    const named = document.getElementById(location.hash.slice(1));
     const wanted = named ? pages.findIndex((page) => page.some((part) => part.contains(named))) : 0;
     show(Math.max(wanted, 0));
     if (wanted >= 0 && named) named.scrollIntoView({ block: "start" });
