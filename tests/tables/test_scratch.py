@@ -130,3 +130,11 @@ def test_an_array_in_a_file_takes_no_memory_until_it_is_read(monkeypatch):
     give_back(stored)
     assert read - before > stored.nbytes / 2
     assert read - in_memory() > stored.nbytes / 2
+
+
+def test_a_change_that_is_in_memory_alone_is_kept(tmp_path):
+    np.arange(2000).tofile(tmp_path / "array")
+    private = np.memmap(tmp_path / "array", np.int64, mode="c")
+    private[0] = 7
+    give_back(private)
+    assert private[0] == 7
