@@ -11,6 +11,7 @@ from qkvsearch.web.api.map_routes import MAX_COLOURS, MAX_RANGES
 from qkvsearch.web.pages import FILES
 
 SCRIPT = (FILES / "map" / "colours.js").read_text(encoding="utf-8")
+STYLE = tokens()
 THEMES = ("light", "dark")
 # What people see who lack one kind of cones, in linear sRGB (Machado et al. 2009, severity 1).
 WITHOUT = {
@@ -90,8 +91,8 @@ def test_each_colour_has_a_shape_of_its_own():
 @pytest.mark.parametrize("theme", THEMES)
 @pytest.mark.parametrize("name", ["VALUES", "SHADES"])
 def test_colours_stand_out_from_the_paper(theme, name):
-    # The third one is for print.
-    papers = re.findall(r"--paper: #(\w{6})", tokens())
+    # The first is that of the light scheme, the second that of the dark one.
+    papers = re.findall(r"--paper: #(\w{6});", STYLE)
     weights = np.array([0.2126, 0.7152, 0.0722])
     paper = float((linear([papers[THEMES.index(theme)]]) @ weights)[0])
     marks = colours(name, theme) @ weights
