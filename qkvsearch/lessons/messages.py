@@ -28,6 +28,8 @@ NEARLY_0 = "≈0"
 # number below `EXACT` is raised by this factor before it is rounded.
 ROUNDING = 1 + 1e-12
 EXACT = 1e6
+# Of the last decimal, so much is the rounding of a computer's sums.
+UNSEEN = 1e-4
 # From here on a number is written with an exponent: 22 digits are no number to read.
 LARGE = 1e21
 
@@ -105,9 +107,12 @@ def shown(value: Any) -> str:
 
     What lies in the middle is rounded away from 0, as at school and in the page's script. A number
     below 1 has as many digits that count as others have decimals; one too small for that is ≈0.
+    Zeros at the end are left out of what is not rounded: 4.00 says that there are more decimals.
 
     >>> shown(2.0), shown(1 / 3), shown(-np.inf), shown([1.5, 2]), shown(6e-06), shown("a")
     ('2', '0.33', '−∞', '[1.5, 2]', '≈0', 'a')
+    >>> shown(3.998), shown(0.1003), shown(0.1), shown(0.1 + 0.2)
+    ('4.00', '0.10', '0.1', '0.3')
     >>> shown(0.03125), shown(-0.03125), shown(0.00142), shown(-1e300)
     ('0.031', '−0.031', '0.0014', '−1e+300')
     """
@@ -136,7 +141,8 @@ def shown(value: Any) -> str:
     if not rounded:
         return NEARLY_0
     text = f"{rounded:f}"
-    if "." in text:
+    is_rounded = abs(float(rounded) - number) > UNSEEN * 10.0**-places
+    if "." in text and not is_rounded:
         text = text.rstrip("0").rstrip(".")
     return text.replace("-", "−")
 

@@ -73,11 +73,29 @@ def _rows(path: Path) -> list[tuple[int, list[str]]]:
         reason = getattr(error, "strerror", None) or "it is no text in UTF-8"
         raise DataError(f"{path}: cannot read: {reason}") from None
     rows = [(n, _entries(path, n, line)) for n, line in enumerate(lines, 1) if line.strip()]
-    if rows and all(_is_word(entry) for entry in rows[0][1]):
-        rows = rows[1:]
-    if not rows:
+    if not rows or not any(_is_number(entry) for _, entries in rows for entry in entries):
         raise DataError(f"{path}: there are no numbers in it")
+    if all(_is_word(entry) for entry in rows[0][1]):
+        (n, headings), *rows = rows
+        _refuse_row_for_heading(path, n, headings, rows[0])
     return rows
+
+
+def _refuse_row_for_heading(
+    path: Path, n: int, headings: list[str], first: tuple[int, list[str]]
+) -> None:
+    """Raise `DataError` where a line of words is no heading of the row after it.
+
+    A heading has an entry for each column; names of rows may go without one.
+    """
+    first_line, entries = first
+    is_named = _is_word(entries[0])
+    written = ";".join(headings)
+    if len(headings) not in (len(entries), len(entries) - is_named):
+        raise DataError(
+            f"{path}, line {n}: {written!r} has no numbers, and is no heading: it "
+            f"has {len(headings)} of the {len(entries)} entries of line {first_line}"
+        )
 
 
 def _matrix(path: Path, rows: list[tuple[int, list[str]]], first_column: int) -> np.ndarray:

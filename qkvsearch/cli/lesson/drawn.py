@@ -46,19 +46,19 @@ def bar(share: float, longest: int = BAR_LENGTH) -> str:
 
 
 def _flow(flow: Flow, width: int) -> Iterator[Text]:
-    """Draw for each query a bar to each key: its weight, or without values its score."""
+    """Draw for each query a bar to each key: its weight, or its score where there are none."""
     steps = flow.steps()
-    array = steps["weights"] if flow.has_values else steps["scores"]
+    array = steps[flow.shown_stage]
     if array.size > MAX_BARS:
         return
-    most = 1.0 if flow.has_values else float(np.nan_to_num(np.abs(array)).max()) or 1.0
+    most = 1.0 if flow.has_weights else float(np.nan_to_num(np.abs(array)).max()) or 1.0
     rows = [printable(str(row)) for row in flow.bench.rows]
     columns = [printable(str(column)) for column in flow.columns]
     is_one = flow.has_values and len(rows) == 1
     labels = [*columns, *flow.qualities] if is_one else columns
     left = max(map(cell_len, rows))
     middle = max(map(cell_len, labels))
-    colour = COLOURS["weights" if flow.has_values else "score"]
+    colour = COLOURS["weights" if flow.has_weights else "score"]
     longest = min(BAR_LENGTH, width - left - middle - 3 * GAP - 8)
     for row, numbers in zip(rows, array, strict=True):
         for place, (column, value) in enumerate(zip(columns, numbers, strict=True)):

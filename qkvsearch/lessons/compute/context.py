@@ -15,10 +15,14 @@ MAX_WORDS = 12
 def twice_in(sentence: str) -> tuple[list[str], int, int]:
     """Return the words, and the first and last index of a word that occurs twice.
 
-    Raises `QkvError` where no word occurs again after another, or there are too many words.
+    Of several such words it is the longest: “bank” says more than “the”. Raises `QkvError` where no
+    word occurs again after another, or there are too many words.
 
     >>> twice_in("I saw a saw.")
     (['I', 'saw', 'a', 'saw'], 1, 3)
+    >>> words, first, last = twice_in("Die Katze mag die Bank, nicht jede Bank")
+    >>> words[first], last
+    ('Bank', 7)
     """
     words = words_of(sentence)
     if len(words) > MAX_WORDS:
@@ -27,10 +31,13 @@ def twice_in(sentence: str) -> tuple[list[str], int, int]:
             "give a shorter one"
         )
     folded = [fold(word) for word in words]
+    again: list[tuple[int, int]] = []
     for first, word in enumerate(folded):
         last = len(folded) - 1 - folded[::-1].index(word)
         if set(folded[first:last]) - {word}:
-            return words, first, last
+            again.append((first, last))
+    if again:
+        return words, *max(again, key=lambda ends: len(folded[ends[0]]))
     raise QkvError(
         f"`sentence` {sentence!r} has no word that comes back after another one, as in "
         '"I saw a saw": this lesson asks what tells the two apart'

@@ -46,6 +46,7 @@ def test_rows_are_called_by_their_names(qkv, tmp_path, heading):
         ("big cat,1,2\n", "line 1: 'big cat' has a space"),
         ("cat,1,2\ndog,1\n", "line 2: 1 number, but line 1 has 2"),
         ("cat,1,2\ndog,1,red\n", "line 2, column 3: 'red' is not a number"),
+        ("cat,1;5,0,1\ndog,1,2,3\n", "line 1: 'cat,1;5.0.1' has no numbers, and is no heading"),
     ],
 )
 def test_a_name_that_cannot_be_is_a_sentence(qkv, tmp_path, text, said):

@@ -34,6 +34,12 @@ def test_a_lesson_shows_every_title_and_every_number(qkv, taught):
             assert shown(value) in text
 
 
+def test_a_drawing_that_ends_with_weights_shows_weights(qkv):
+    text = qkv("teach", "ask-match-mix", "--step", 3).stdout
+    drawing = text[text.rindex("Scores become weights") :]
+    assert re.findall(r"[█-▏]+ ([\d.]+)", drawing)[:3] == ["0.23", "0.16", "0.11"]
+
+
 def test_a_matrix_is_aligned_with_its_labels_name_and_role(qkv):
     text = qkv("teach", NAME, "--step", 2).stdout
     assert "W_V (weight matrix)\n   1  2  3\n1  0  2  0\n2  0  3  0\n3  1  0  3\n" in text

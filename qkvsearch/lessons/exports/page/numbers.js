@@ -9,6 +9,8 @@ const numbers = (() => {
   // As in Python: what lies in the middle but for a rounding of sums lies in the middle.
   const ROUNDING = 1 + 1e-12;
   const EXACT = 1e6;
+  // Of the last decimal, so much is the rounding of a computer's sums.
+  const UNSEEN = 1e-4;
   const LARGE = 1e21;
   const SHADES = 10;
   const NUMBER =
@@ -60,7 +62,8 @@ const numbers = (() => {
     const places = Math.min(Math.max(DIGITS, DIGITS - 1 - power), DIGITS + FURTHER);
     const text = nudged.toFixed(places);
     if (Number(text) === 0) return "≈0";
-    return (text.includes(".") ? text.replace(/\.?0+$/, "") : text).replace("-", "−");
+    const isRounded = Math.abs(Number(text) - number) > UNSEEN * 10 ** -places;
+    return (text.includes(".") && !isRounded ? text.replace(/\.?0+$/, "") : text).replace("-", "−");
   };
 
   // The shade of a weight; from the middle of two it is the deeper one.
