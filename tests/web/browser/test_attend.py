@@ -355,8 +355,8 @@ def test_what_is_refused_is_said(visit, layered):
 
 def test_small_maps_are_drawn_anew_where_the_theme_changes(page, rested):
     strongest = """() => {
-      const { data } = document.querySelector("#heads canvas").getContext("2d").getImageData(0, 0, 1, 1);
-      return [...data.slice(0, 3)];
+      const pen = document.querySelector("#heads canvas").getContext("2d");
+      return [...pen.getImageData(0, 0, 1, 1).data.slice(0, 3)];
     }"""
     page.emulate_media(color_scheme="light")
     rested(page)

@@ -14,8 +14,8 @@ COMPLAINTS = Path(__file__).with_name("layout.js").read_text(encoding="utf-8")
 WIDTHS = (390, 1280)
 THEMES = ("light", "dark")
 
-# What folds away is opened, but for menus, which lie over the page; the steps of a lesson that shows
-# one at a time stand below one another, as on paper.
+# What folds away is opened, but for menus, which lie over the page; the steps of a lesson that
+# shows one at a time stand below one another, as on paper.
 UNFOLD = """() => {
   for (const one of document.querySelectorAll("main details:not(.drop)")) one.open = true;
   for (const one of document.querySelectorAll("article > .step")) one.hidden = false;
