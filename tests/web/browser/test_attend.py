@@ -355,7 +355,8 @@ def test_what_is_refused_is_said(visit, layered):
 
 def test_small_maps_are_drawn_anew_where_the_theme_changes(page, rested):
     strongest = """() => {
-      const pen = document.querySelector("#heads canvas").getContext("2d");
+      const pen = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+      pen.drawImage(document.querySelector("#heads canvas"), 0, 0);
       return [...pen.getImageData(0, 0, 1, 1).data.slice(0, 3)];
     }"""
     page.emulate_media(color_scheme="light")
