@@ -200,6 +200,12 @@ function drawSentences(other, isRecorded) {
   byId("control-caption").textContent = text(chosen.against);
 }
 
+function redrawHeads() {
+  for (const one of [grid, controlGrid]) one.reshade();
+  if (reading?.words.length) map.draw(reading.words, weights(), placeName());
+  if (reading?.words.length) drawWord(chosen.word);
+}
+
 function drawMasks(isRecorded) {
   for (const id of ["strike", "causal"]) {
     byId(id).disabled = isRecorded;
@@ -434,6 +440,8 @@ function start() {
   byId("strike").addEventListener("click", () => setStriking(!isStriking));
   byId("all-words").addEventListener("click", () => hideWords([], chosen.mask === "causal"));
   byId("causal").addEventListener("change", ({ target: box }) => hideWords([...struck()], box.checked));
+  // The small maps are pixels in the accent's colour, which is another in the dark.
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redrawHeads);
   for (const id of ["lines", "map"]) byId(id).addEventListener("mouseleave", () => reading && drawWord(chosen.word));
   keys();
   begin();

@@ -1,6 +1,7 @@
 // What a person who looks at a page would complain of, as sentences. Run in the page.
 () => {
   const EDGE = 2; // pixels that letters may stand over an edge: their boxes are taller than they look
+  const before = window.scrollY;
   const found = [];
   const say = (what, element) => {
     const text = (element.textContent || "").trim().replace(/\s+/g, " ").slice(0, 40);
@@ -9,16 +10,31 @@
   };
 
   const styleOf = (element) => getComputedStyle(element);
+  // What is there for screen readers alone is a box of a pixel, or clipped to nothing; a link to skip
+  // the header waits above the window until it has the focus.
+  const isClippedAway = (element) => {
+    for (let above = element; above && above !== document.body; above = above.parentElement) {
+      if (styleOf(above).clipPath === "inset(50%)" || above.matches(".skip:not(:focus)")) return true;
+    }
+    return false;
+  };
   const isShown = (element) =>
-    element.checkVisibility({ opacityProperty: true, visibilityProperty: true }) &&
-    !element.closest(".hidden-visually, .skip, [aria-hidden=true].measure");
-  const isScrolled = (element) => {
+    element.checkVisibility({ opacityProperty: true, visibilityProperty: true }) && !isClippedAway(element);
+  /** What a function says of an element, asked once. */
+  const once = (of) => {
+    const known = new Map();
+    return (element) => {
+      if (!known.has(element)) known.set(element, of(element));
+      return known.get(element);
+    };
+  };
+  const isScrolled = once((element) => {
     for (let above = element; above && above !== document.body; above = above.parentElement) {
       const { overflowX } = styleOf(above);
       if (overflowX === "auto" || overflowX === "scroll") return true;
     }
     return false;
-  };
+  });
   // The box that an ancestor cuts off what is inside, if any.
   const cutBy = (element) => {
     for (let above = element; above && above !== document.body; above = above.parentElement) {
@@ -51,13 +67,19 @@
     if (!cutter || styleOf(cutter).textOverflow === "ellipsis") continue;
     if (styleOf(cutter).webkitLineClamp !== "none") continue;
     const frame = cutter.getBoundingClientRect();
-    const isCut = (box) => box.left < frame.left - EDGE || box.right > frame.right + EDGE;
+    // A line's box is taller than its letters, so a part of it may be cut without any of them.
+    const isCut = (box) =>
+      box.left < frame.left - EDGE ||
+      box.right > frame.right + EDGE ||
+      box.top < frame.top - 0.3 * box.height ||
+      box.bottom > frame.bottom + 0.3 * box.height;
     if (boxes.some(isCut)) say("cut off", element);
   }
 
   // --- a word that goes on in the next line: "Scor", "e" ---
   for (const { node, element } of runs) {
-    for (const word of node.data.matchAll(/[\p{Script=Latin}\d]{2,16}/gu)) {
+    // Longer words, such as addresses, may go on in the next line where a column is narrow.
+    for (const word of node.data.matchAll(/(?<![\p{Script=Latin}\d])[\p{Script=Latin}\d]{2,16}(?![\p{Script=Latin}\d])/gu)) {
       const range = document.createRange();
       range.setStart(node, word.index);
       range.setEnd(node, word.index + word[0].length);
@@ -70,12 +92,12 @@
   // --- two texts over each other ---
   const lines = runs.flatMap(({ element, boxes }) => boxes.map((box) => ({ element, box })));
   lines.sort((one, other) => one.box.top - other.box.top);
-  const layerOf = (element) => {
+  const layerOf = once((element) => {
     for (let above = element; above; above = above.parentElement) {
       if (["fixed", "sticky"].includes(styleOf(above).position) || above.matches("dialog, [popover]")) return above;
     }
     return null;
-  };
+  });
   for (const [place, one] of lines.entries()) {
     for (let next = place + 1; next < lines.length && lines[next].box.top < one.box.bottom; next++) {
       const other = lines[next];
@@ -87,6 +109,49 @@
       if (isScrolled(one.element) !== isScrolled(other.element)) continue;
       say(`covered by “${other.element.textContent.trim().slice(0, 20)}”`, one.element);
     }
+  }
+
+  // --- a text under something that is painted over it ---
+  const isPainted = (element) => {
+    const { backgroundColor, backgroundImage, opacity } = styleOf(element);
+    if (Number(opacity) < 0.5) return false;
+    // The alpha of rgba(…, 0.3) or of color(… / 0.3); a colour without one hides what is under it.
+    const alpha = backgroundColor.match(/rgba\(.*, ([\d.]+)\)|\/ ([\d.]+)\)/);
+    const hides = alpha === null || Number(alpha[1] ?? alpha[2]) > 0.5;
+    return hides || backgroundImage !== "none" || element.matches("img, canvas, video");
+  };
+  /** What is painted between a text and the eye, at the middle of its box; null for nothing. */
+  const coverOf = (element, box) => {
+    for (const over of document.elementsFromPoint((box.left + box.right) / 2, (box.top + box.bottom) / 2)) {
+      if (over.contains(element) || element.contains(over)) return null;
+      if (!layerOf(over) && isPainted(over)) return over;
+    }
+    return null; // outside the window, or in what is scrolled away
+  };
+  const height = window.innerHeight;
+  const flat = runs.filter(({ element }) => !layerOf(element) && !isScrolled(element));
+  for (let top = 0; top < document.documentElement.scrollHeight; top += height / 2) {
+    window.scrollTo({ top, behavior: "instant" });
+    const moved = window.scrollY;
+    for (const { element, boxes } of flat) {
+      const seen = boxes[0].top + before - moved;
+      if (seen < 0 || seen >= height) continue;
+      const box = new DOMRect(boxes[0].left, seen, boxes[0].width, boxes[0].height);
+      const over = coverOf(element, box);
+      if (over) say(`under ${over.tagName.toLowerCase()}.${over.getAttribute("class") || ""}`, element);
+    }
+  }
+  window.scrollTo({ top: before, behavior: "instant" });
+
+  // --- Chinese upside down: letters of Latin words may be turned, those of Chinese stand ---
+  for (const { node, element } of runs) {
+    if (!/\p{Script=Han}/u.test(node.data)) continue;
+    let turned = new DOMMatrix();
+    for (let above = element; above; above = above.parentElement) {
+      const { transform } = styleOf(above);
+      if (transform !== "none") turned = new DOMMatrix(transform).multiply(turned);
+    }
+    if (turned.d < -0.5) say("upside down", element);
   }
 
   // --- signs that no font of the page has ---

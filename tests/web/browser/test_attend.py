@@ -351,3 +351,17 @@ def test_what_is_refused_is_said(visit, layered):
         page.wait_for_selector("#notes .bad")
         page.fill("#text", "")
         assert page.text_content("#size") == "Type a sentence."
+
+
+def test_small_maps_are_drawn_anew_where_the_theme_changes(page, rested):
+    strongest = """() => {
+      const pen = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+      pen.drawImage(document.querySelector("#heads canvas"), 0, 0);
+      return [...pen.getImageData(0, 0, 1, 1).data.slice(0, 3)];
+    }"""
+    page.emulate_media(color_scheme="light")
+    rested(page)
+    light = page.evaluate(strongest)
+    page.emulate_media(color_scheme="dark")
+    rested(page)
+    assert sum(page.evaluate(strongest)) > sum(light) + 100

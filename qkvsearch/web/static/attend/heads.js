@@ -31,6 +31,7 @@ export class HeadGrid {
     this.box = box;
     this.pick = pick;
     this.buttons = new Map();
+    this.maps = [];
     box.addEventListener("keydown", (event) => this.move(event));
   }
 
@@ -40,6 +41,7 @@ export class HeadGrid {
     this.box.style.gridTemplateColumns = `auto repeat(${heads + 1}, minmax(0, 4.25rem))`;
     const titles = Array.from({ length: heads }, (_, head) => el("span", { "aria-hidden": "true" }, head));
     this.buttons.clear();
+    this.maps = [];
     const rows = Array.from({ length: layers }, (_, layer) => [
       el("span", { "aria-hidden": "true" }, layer),
       ...Array.from({ length: heads }, (_, head) => this.button(layer, head, reading.of(layer, head))),
@@ -50,11 +52,17 @@ export class HeadGrid {
     this.box.replaceChildren(corner, ...titles, last, ...rows.flat());
   }
 
+  /** Draw the maps anew, in the accent's colour of now. */
+  reshade() {
+    for (const { canvas, weights } of this.maps) shade(canvas, weights);
+  }
+
   button(layer, head, weights) {
     const { heads } = this.reading;
     const name = head === null ? say("placeMean", { layer, heads }) : say("place", { layer, head });
     const canvas = el("canvas", { "aria-hidden": "true" });
     shade(canvas, weights);
+    this.maps.push({ canvas, weights });
     const made = el(
       "button",
       {
