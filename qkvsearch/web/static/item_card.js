@@ -1,7 +1,7 @@
 // An item as people know it: its picture, its title as a link, its price and its other cells. Pages that list items
 // beside the search page show the same of them as the search page does.
 import { el, owned } from "./dom.js";
-import { cellOf, cells, image, ownAddress, price } from "./search/cells.js";
+import { cellOf, cells, offer, ownAddress, picture } from "./search/cells.js";
 import { facts } from "./words.js";
 
 // Columns to show, as `facets` describes them.
@@ -28,11 +28,11 @@ export function kindOf(item) {
 export const addressOf = (item) =>
   ownAddress(item, columns)?.href ?? `${facts.root}/?similar=${encodeURIComponent(item.id)}`;
 
-/** The picture of an item; null where it has none. */
-export const pictureOf = (item) => image(item, columns);
+/** The picture of an item in its square; null where the catalog has none. */
+export const pictureOf = (item) => picture(item, columns);
 
-/** What is said of an item: its title in a heading of this level, its price and its cells. */
+/** What is said of an item: its title in a heading of this level, what it costs and its cells. */
 export function about(item, level = "h3") {
   const title = el("a", { class: "title", href: addressOf(item), rel: "noreferrer" }, owned(item.title || item.id, 160));
-  return [el(level, {}, title), price(item, columns), cells(item, columns, null)];
+  return [el(level, {}, title), offer(item, columns), cells(item, columns, null)];
 }

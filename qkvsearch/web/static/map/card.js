@@ -33,7 +33,7 @@ export function showCard({ id, title }, said, { px, py, width, height }) {
   const within = (value, size, whole) => Math.max(0, Math.min(value, whole - size));
   card.style.transform = `translate(${within(left, card.offsetWidth, width)}px, ${within(top, card.offsetHeight, height)}px)`;
   clearTimeout(waiting);
-  if (room) waiting = setTimeout(() => pictured(id).then((image) => card.dataset.item === id && image && room.replaceChildren(image)), RESTS);
+  if (room) waiting = setTimeout(() => pictured(id).then((image) => card.dataset.item === id && image && room.replaceWith(image)), RESTS);
 }
 
 export function hideCard() {
