@@ -1,4 +1,4 @@
-"""The scripts of the pages fit together: what they import is there, and so are the sentences that they say."""
+"""The scripts of the pages find what they import and the sentences that they say."""
 
 import json
 import re
