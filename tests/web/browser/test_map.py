@@ -310,7 +310,7 @@ def test_what_is_listed_for_a_query_has_the_cells_of_a_result(visit, films):
             assert str(year["year"]) in said
 
 
-def test_some_item_stays_in_sight_however_large_the_map_is(visit, films):
+def test_some_item_stays_in_sight_however_large_the_map_is(visit, films, rested):
     """The middle of a map is often empty."""
     drawn_points = """() => {
       const canvas = document.getElementById("points");
