@@ -15,6 +15,8 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
+from qkvsearch._utils.style import tokens
+
 ROOT = Path(__file__).parents[1]
 DOCS = "docs"
 # Pages of the site that are not in docs/.
@@ -26,9 +28,6 @@ OUTSIDE = {
     "datasets.md": "datasets/README.md",
 }
 PAGE_OF = {path: page for page, path in OUTSIDE.items()}
-STYLES = ROOT / "qkvsearch" / "web" / "static" / "base.css"
-# Of the pages of `serve`: their colours and fonts, which are custom properties.
-PROPERTIES = re.compile(r"^  --(?!size|unit|wide).*;$", re.MULTILINE)
 FENCE = re.compile(r"^(?P<fence>```+).*?^(?P=fence)$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"(?P<text>!?\[[^\]]*\])\((?P<target>[^)\s#:]+)(?P<anchor>#[^)\s]*)?\)")
 
@@ -38,10 +37,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     for page, path in OUTSIDE.items():
         text = (ROOT / path).read_text(encoding="utf-8")
         files.append(File.generated(config, page, content=text))
-    properties, _ = STYLES.read_text(encoding="utf-8").split("}", 1)
-    palette = "\n".join(PROPERTIES.findall(properties))
-    css = f":root {{\n{palette}\n}}\n"
-    files.append(File.generated(config, "assets/palette.css", content=css))
+    files.append(File.generated(config, "assets/palette.css", content=tokens()))
     return files
 
 
