@@ -64,6 +64,8 @@ def routes(service: Service) -> list[BaseRoute]:
                 facts = await asyncio.to_thread(facts_of, service, name)
                 images = facts.pop("images", False)
                 more = contents_of_the_course(request) if name == "learn" else {}
+                if name == "search":
+                    more["is_similar"] = bool(request.query_params.get("similar"))
                 response = render(
                     service, name, path=path, title=words("titles")[name], facts=facts, **more
                 )
@@ -166,6 +168,15 @@ def words(section: str) -> dict[str, str]:
     return words_of(spoken())[section]
 
 
+def page_words(name: str, texts: dict[str, dict[str, str]]) -> dict[str, str]:
+    """Return the texts of a page: of every page, of items if it lists any, and its own.
+
+    texts: all of a language, by section.
+    """
+    of_items = texts["items"] if name in WITH_ITEMS else {}
+    return {**texts["every_page"], **of_items, **texts[name]}
+
+
 @cache
 def words_of(name: str) -> dict[str, dict[str, str]]:
     """Return all texts of a language, by section."""
@@ -201,7 +212,7 @@ def render(
             title=title,
             catalog=service.settings.name,
             menu=[(address, titles[page]) for address, page in menu_of(service).items()],
-            words={**words("every_page"), **(more_words or {}), **words(name)},
+            words={**page_words(name, words_of(spoken())), **(more_words or {})},
             root=root,
             facts={"readOnly": service.settings.read_only, "root": root, **facts},
             example_user=service.settings.example_user,

@@ -22,6 +22,7 @@ const REASONS = 5;
 const POPULAR = 12;
 // How the server's note on a list that rests on little begins.
 const WEAK = "Weak:";
+const FIGURES = /^Weak: these rest on (?:one item that|(?<n>[\d,]+) items, the best known of which) (?:nobody|(?<people>[\d,]+) \w+) of the log liked\. /;
 // What is to be told with the next answer.
 let told = "";
 
@@ -104,6 +105,14 @@ function show({ answers }, asked, isNewest) {
   ready();
 }
 
+/** The figures of a note on a list that rests on little, in the language of the page; null for a note that has others. */
+function figuresOf(note) {
+  const found = FIGURES.exec(note);
+  if (!found) return null;
+  const [n, people] = [found.groups.n ?? "1", found.groups.people ?? "0"].map((digits) => Number(digits.replaceAll(",", "")));
+  return el("p", {}, say("weakFigures", { n, people }));
+}
+
 /** What the server says of the list. That it rests on little is said in a sentence of this page; the server's own, with
  *  its figures, is behind it. */
 function showNotes(notes, isWeak) {
@@ -112,7 +121,7 @@ function showNotes(notes, isWeak) {
   const place = byId("notes");
   place.replaceChildren(...notes.filter((note) => !isOfWeakness(note)).map(said));
   if (isWeak) {
-    const figures = notes.filter(isOfWeakness).map(said);
+    const figures = notes.filter(isOfWeakness).map((note) => figuresOf(note) ?? said(note));
     place.append(el("p", {}, say("weak")), ...(figures.length ? [el("details", {}, el("summary", {}, say("whyWeak")), figures)] : []));
   }
   place.hidden = !place.children.length;

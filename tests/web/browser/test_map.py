@@ -308,3 +308,18 @@ def test_what_is_listed_for_a_query_has_the_cells_of_a_result(visit, films):
                 "id => fetch(`/api/v1/items/${id}`).then(a => a.json())", hit["id"]
             )
             assert str(year["year"]) in said
+
+
+def test_some_item_stays_in_sight_however_large_the_map_is(visit, films, rested):
+    """The middle of a map is often empty."""
+    drawn_points = """() => {
+      const canvas = document.getElementById("points");
+      const [width, height] = [canvas.width, canvas.height];
+      return canvas.getContext("2d").getImageData(0, 0, width, height).data.some((value) => value);
+    }"""
+    with visit(films, "/map") as page:
+        drawn(page)
+        for _ in range(10):
+            page.click("#zoom button[value=in]")
+            rested(page)
+        assert page.evaluate(drawn_points)

@@ -134,7 +134,7 @@ def test_an_empty_box_shows_what_is_there(visit, site):
     with visit(site) as page:
         loaded(page)
         assert "375" in page.inner_text("#status")
-        first = json.loads(site.get("/api/v1/items?sort=users&k=8")[2])["rows"]
+        first = json.loads(site.get("/api/v1/items?sort=users&k=12")[2])["rows"]
         assert titles(page) == [row["title"] for row in first]
         assert page.inner_text("#first h2") == "Most popular"
         page.get_by_role("button", name="All 375 items").click()
@@ -256,7 +256,7 @@ def test_where_nothing_is_found_popular_items_are_shown_beside_the_results(visit
         page.wait_for_selector("#popular li")
         assert page.locator("#hits > li").count() == 0
         assert page.inner_text("#popular h2") == "Most popular"
-        first = json.loads(site.get("/api/v1/items?sort=users&k=8")[2])["rows"]
+        first = json.loads(site.get("/api/v1/items?sort=users&k=12")[2])["rows"]
         shown = page.locator("#popular .title").all_inner_texts()
         assert shown == [row["title"] for row in first]
         page.fill("#q", "bread")

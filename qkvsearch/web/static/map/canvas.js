@@ -7,6 +7,8 @@ import { View } from "./view.js";
 const STEP = 60;
 const NEAR = 14;
 const CLICK = 5;
+// An item stays in sight within so much of the canvas, from its middle.
+const IN_SIGHT = 0.9;
 
 /** The map. `onHover(i, px, py)`: the mouse is on an item, −1 for none; `onPick(i)`: an item is
  *  chosen; `onMove()`: the view has changed. */
@@ -101,8 +103,19 @@ export class MapCanvas {
   }
 
   zoom(factor, px, py) {
-    this.view.zoomAt(factor, px, py);
+    const [x, y] = px === undefined ? this.kept(factor) : [px, py];
+    this.view.zoomAt(factor, x, y);
     this.moved();
+  }
+
+  /** What stays in its place: the middle, or the item nearest to it where that would otherwise leave the canvas. */
+  kept(factor) {
+    const { width, height } = this.view;
+    if (!this.points) return [width / 2, height / 2];
+    const [row] = this.middle(1);
+    const [x, y] = this.view.toScreen(this.points.x[row], this.points.y[row]);
+    const leaves = (from, size) => 2 * factor * Math.abs(from - size / 2) > IN_SIGHT * size;
+    return leaves(x, width) || leaves(y, height) ? [x, y] : [width / 2, height / 2];
   }
 
   showAll() {

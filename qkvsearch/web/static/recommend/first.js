@@ -26,6 +26,6 @@ export function showExamples(rows, isWanted) {
   const first = [...Map.groupBy(rows, kindOf).values()].map(([row]) => row);
   const links = [...new Set([...first, ...rows])]
     .slice(0, EXAMPLES)
-    .map(({ id, title }) => el("a", { class: "chip", href: `?likes=${encodeURIComponent(id)}` }, owned(title, 40)));
+    .map(({ id, title }) => el("a", { class: "chip", href: `?likes=${encodeURIComponent(id)}` }, owned(title, 80)));
   byId("examples").replaceChildren(el("span", { class: "quiet" }, say("tryThese")), ...links);
 }

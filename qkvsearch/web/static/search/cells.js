@@ -79,10 +79,11 @@ export const labelOf = ({ name, unit }) => (name === unit ? say("length") : name
 /** The cell of a hit: a column that is called like a part of a hit has this name beside it. */
 export const cellOf = (hit, { name }) => (`items.${name}` in hit ? hit[`items.${name}`] : hit[name]);
 
-/** The picture of a hit in its square, which stays empty where it cannot be loaded; null where the catalog has none. */
+/** The picture of a hit in its square, which stays empty where it has none or it cannot be loaded; null where the
+ *  catalog has none, or this was not asked for. */
 export function picture(hit, columns) {
   const column = columns.find((one) => one.display === "image");
-  if (!column) return null;
+  if (!column || cellOf(hit, column) === undefined) return null;
   const src = address(cellOf(hit, column));
   const gone = (event) => event.target.remove();
   const image = src && el("img", { src, alt: "", loading: "lazy", referrerpolicy: "no-referrer", width: 128, height: 128, onerror: gone });

@@ -133,7 +133,33 @@ function numbers(map, head) {
 
 const total = (values) => values.reduce((a, b) => a + b, 0);
 
-function wordTable({ map, heads, score }, head) {
+// A token that an encoder adds, such as [SEP].
+const ADDED = /^(\[[A-Z]+\]|<\/?\w+>)$/;
+
+/** The map with all tokens that encoders add, which have one name here, as one word of the query and one of the item. */
+function joined(map) {
+  const [query, keys] = [map.query, map.keys].map(placesOf);
+  const first = (words, places) => places.map(([place]) => words[place]);
+  // The last row and the last column may be of further words, which have no name.
+  const all = (places, words, length) => (length > words.length ? [...places, [words.length]] : places);
+  const cell = (head, those, these) => total(those.flatMap((i) => these.map((j) => head[i][j])));
+  const values = map.values.map((head) => {
+    const [across, down] = [all(query, map.query, head.length), all(keys, map.keys, head[0]?.length ?? 0)];
+    return across.map((those) => down.map((these) => cell(head, those, these)));
+  });
+  return { ...map, query: first(map.query, query), keys: first(map.keys, keys), values };
+}
+
+/** The places of each word; tokens that encoders add are at the place of the first of them. */
+function placesOf(words) {
+  const places = words.map((_, place) => [place]);
+  const [first, ...others] = words.flatMap((word, place) => (ADDED.test(word) ? [place] : []));
+  if (first !== undefined) places[first].push(...others);
+  return places.filter((_, place) => !others.includes(place));
+}
+
+function wordTable({ map: every, heads, score }, head) {
+  const map = joined(every);
   const { cells, constant, other } = numbers(map, head);
   const rest = (words, n) => (n ? [...words, say("otherWords", { n: count(n) })] : words);
   const query = rest(map.query, map.cut.query);
@@ -173,7 +199,7 @@ const sumRow = (label, values, shown) =>
   el("tr", { class: "sums" }, el("th", { scope: "row" }, label), values.map((value, place) => figure(value, signed(shown[place]))));
 
 /** A word, or what a token that an encoder adds, such as [SEP], stands for. */
-const plain = (word) => (/^(\[[A-Z]+\]|<\/?\w+>)$/.test(word) ? say("r_overall meaning") : owned(word, 40));
+const plain = (word) => (ADDED.test(word) ? say("r_overall meaning") : owned(word, 40));
 
 /** The caption, the query's words, and a row for each word of the item. A row ends in the sum of its cells as they
  *  are shown. cells, shown: a column for each word of the query. */
