@@ -13,6 +13,7 @@ SHOP = pd.DataFrame(
         {
             "id": f"{kind}-{maker}",
             "title": f"{maker} {kind}",
+            "kind": "Cooking" if kind == "mug" else "Outdoor life",
             "text": f"A {colour} thing for the garden",
         }
         for kind in KINDS
@@ -23,7 +24,7 @@ FILMS = pd.DataFrame(
     {
         "id": list("abcdef"),
         "title": ["喜剧之王", "东邪西毒", "后天", "密探", "钢琴家", "学校"],
-        "genres": ["喜剧", "剧情", "灾难", "悬疑", "剧情", "剧情"],
+        "genres": ["喜剧", "剧情", "灾难", "悬疑", "传记", "剧情"],
         "text": [
             "一个跑龙套的演员想演主角",
             "欧阳锋（张国荣 饰）住在沙漠里，等人来找他",
@@ -81,6 +82,17 @@ def test_the_thing_must_be_in_the_title(shop):
     assert not shown(shop, "frightening thing")
 
 
+def test_a_category_names_a_thing_as_a_title_does(shop):
+    titles = shown(shop, "affordable cooking")
+    assert titles
+    assert {title.partition(" ")[2] for title in titles} == {"mug"}
+
+
+@pytest.mark.parametrize("query", ["kayak sale", "kayak recommendations"])
+def test_a_word_of_asking_names_nothing(shop, query):
+    assert {title.partition(" ")[2] for title in shown(shop, query)} == {"kayak"}
+
+
 def test_an_item_needs_half_of_the_phrase(shop):
     assert shown(shop, "expensive kayak")
     assert not shown(shop, "expensive inflatable kayak")
@@ -100,6 +112,18 @@ def test_a_part_between_blanks_is_found_whole_in_chinese(films):
     assert not shown(films, "张国立 霸王别姬")
 
 
+@pytest.mark.parametrize(
+    "query", ["悬疑片推荐", "好看的悬疑片", "有什么好看的悬疑片", "感人的悬疑片"]
+)
+def test_a_class_is_found_by_its_name_in_chinese(films, query):
+    assert shown(films, query) == ["密探"]
+
+
+@pytest.mark.parametrize("query", ["学校片推荐", "电饭煲推荐", "好看的发型"])
+def test_a_class_is_in_a_column_of_few_words_beside_the_title(films, query):
+    assert not shown(films, query)
+
+
 @pytest.mark.parametrize("query", ["红烧肉怎么做", "护照在哪里办", "苹果手机多少钱"])
 def test_chinese_words_that_only_ask_are_no_answer(films, query):
     assert not shown(films, query)
@@ -113,11 +137,23 @@ def test_a_phrase_ends_before_a_stop_word():
 
 
 def test_a_query_that_breaks_off_brings_up_titles_that_begin_so(tmp_path):
-    titles = ["Silence", "The Silence", "Silence of the Lambs", "Lambs", "Pulp", "Pulp Fiction"]
-    items = pd.DataFrame({"id": list("abcdef"), "title": titles})
+    titles = [
+        "Silence",
+        "The Silence",
+        "Silence of the Lambs",
+        "Lambs",
+        "Pulp",
+        "Pulp Fiction",
+        "La Strada",
+    ]
+    items = pd.DataFrame({"id": list("abcdefg"), "title": titles})
     with qkv.build(tmp_path / "ws", items=items, encoder="corpus") as engine:
         assert shown(engine, "silence of the")[0] == "Silence of the Lambs"
         assert shown(engine, "pulp fic")[0] == "Pulp Fiction"
         assert shown(engine, "the pulp fic")[0] == "Pulp Fiction"
+        # "La" is a word of another item, which lacks the words before.
+        assert shown(engine, "silence of the la")[0] == "Silence of the Lambs"
+        # What breaks off is completed before it is corrected.
+        assert shown(engine, "the lam")[0] == "Lambs"
         # A word as it stands does not break off.
         assert shown(engine, "pulp")[0] == "Pulp"

@@ -24,6 +24,7 @@ from benchmarks.support.public_data import cranfield, ted
 from benchmarks.support.results import Row
 from benchmarks.support.script import main
 from qkvsearch.rank.answerable import Answerable, answerable
+from qkvsearch.rank.named_things import named_things, terms_by_word
 from qkvsearch.text.encoders import CHOICES
 from qkvsearch.text.pretrained.fetch import find
 
@@ -63,10 +64,13 @@ def judged(engine: qkv.Engine, texts: Sequence[str]) -> list[Answerable]:
     """What the build says of each query, by all its heads."""
     models, found = engine.models, []
     for text in texts:
-        asked = engine.texts.reader.read(text).lookup
+        query = engine.texts.reader.read(text)
+        asked = query.lookup
         heads = {name: engine.head(name, text) for name in models.head_weights}
         has_code = bool(asked.codes.tokens)
-        found.append(answerable(models, asked.words, heads, has_code, asked.tokens))
+        tokens = models.analyzer.tokens(query.understood.text)
+        things = named_things(models, tokens, terms_by_word(asked.tokens, asked.terms))
+        found.append(answerable(models, asked.words, heads, has_code, asked.tokens, things))
     return found
 
 

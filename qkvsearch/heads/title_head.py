@@ -11,6 +11,9 @@ from qkvsearch.heads.search_head import by_language
 from qkvsearch.heads.stored_models import StoredModels
 from qkvsearch.text.analysis import Token
 
+# More words are no half of a title.
+MAX_HALF = 12
+
 
 class TitleHead(FirstHead):
     """The items with this title. It is added to other heads, which rank items of one title."""
@@ -63,3 +66,34 @@ def titled(models: StoredModels, words: Sequence[Token], is_whole: bool) -> np.n
     items, _ = keys.postings(rarest)
     spellings = [word.text for word in words]
     return models.words.items_starting_with(spellings, items.astype(np.int64), is_whole)
+
+
+def half_titled(models: StoredModels, tokens: Sequence[Token]) -> np.ndarray | None:
+    """Return the items of which a query has half the title, bool (n_items,); None without any.
+
+    It breaks off: its last word only joins others, as in "silence of the", or no item has it beside
+    the words before, as in "pulp fic" and "dr strange". The titles may lack an article that the
+    query begins with. tokens: all words in order, with stop words.
+    """
+    names = [i for i, token in enumerate(tokens) if not token.is_stop_word]
+    if not 1 < len(tokens) <= MAX_HALF or not names or not has_titles(models):
+        return None
+    if not tokens[-1].is_stop_word and _any_has_all(models, [tokens[i].term for i in names]):
+        return None
+    for start in dict.fromkeys((0, names[0])):
+        begun = models.words.items_with_prefix([token.text for token in tokens[start:]])
+        if begun.any():
+            return begun
+    return None
+
+
+def _any_has_all(models: StoredModels, terms: Sequence[str]) -> bool:
+    """Return whether any item has all of the words."""
+    postings = sorted((models.lexical_keys.postings(term)[0] for term in set(terms)), key=len)
+    rows = postings[0]
+    for others in postings[1:]:
+        if not len(rows):
+            return False
+        # The rows of a common word are not gone through for a few of a rare one.
+        rows = rows[others.take(others.searchsorted(rows), mode="clip") == rows]
+    return bool(len(rows))

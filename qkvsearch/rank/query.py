@@ -28,7 +28,7 @@ from qkvsearch.heads.bm25 import Expansion, QueryTerm
 from qkvsearch.heads.codes import QueryCodes
 from qkvsearch.heads.lookup import Label, Lookup, UnfinishedWord
 from qkvsearch.heads.stored_models import StoredModels
-from qkvsearch.heads.title_head import has_titles, titled
+from qkvsearch.heads.title_head import half_titled, has_titles, titled
 from qkvsearch.rank.conditions import Conditions
 from qkvsearch.rank.expansion import COMPLETED, MAX_CORRECTED, Change, Lexicon
 from qkvsearch.rank.query_language import Clause, is_sign, parse_query
@@ -87,6 +87,8 @@ class Understood:
     conditions: Conditions
     # The items that a text of stop words alone may mean, bool (n_items,); None for any other text.
     stop_words_mask: np.ndarray | None
+    # The items of which the text has half the title, bool (n_items,); None without any.
+    half_titled: np.ndarray | None
 
 
 @dataclass(frozen=True)
@@ -134,7 +136,10 @@ class QueryReader:
     def read(self, typed: str, is_typing: bool = False) -> Query:
         """Read a query. is_typing: whether the user is still typing the last word."""
         clauses, n_ignored = parse_query(typed, self.catalog.catalog_columns.has)
-        read_clauses, changes = self._corrected(clauses, is_typing)
+        is_plain = all(clause.is_plain for clause in clauses)
+        begun = half_titled(self.models, self.models.analyzer.tokens(typed)) if is_plain else None
+        # The last word of half a title is the beginning of another, as while it is typed.
+        read_clauses, changes = self._corrected(clauses, is_typing or begun is not None)
         text = " ".join(clause.text for clause in read_clauses)
         tokens = self.models.analyzer.tokens(text)
         understood = Understood(
@@ -143,6 +148,7 @@ class QueryReader:
             changes=changes,
             conditions=Conditions.of(clauses, self.models, self.catalog),
             stop_words_mask=self._stop_words_mask(text, tokens, read_clauses),
+            half_titled=begun,
         )
         kinds = _kind_words(tokens, self.models.analyzer, self._kinds)
         labels = self._labels(read_clauses, changes, kinds)

@@ -25,7 +25,7 @@ from qkvsearch.heads.search_head import Asked, SearchHead, TextHead
 from qkvsearch.heads.search_heads import HEADS
 from qkvsearch.heads.stored_models import StoredModels
 from qkvsearch.heads.taste_head import TASTE
-from qkvsearch.heads.title_head import TITLE, has_titles
+from qkvsearch.heads.title_head import TITLE
 from qkvsearch.heads.token_head import TOKENS
 from qkvsearch.rank.answerable import NEAREST, NOTHING, answerable
 from qkvsearch.rank.expansion import Lexicon
@@ -307,31 +307,12 @@ class TextSearch:
         if is_typing:
             found[BEGINNING] = BEGINNING.items(self.models, query.typed.text)
         else:
-            found[BEGINNING] = self._begun(query)
+            found[BEGINNING] = query.understood.half_titled
         if LEXICAL in requested:
             found[NUMBERS] = NUMBERS.items(asked, is_typing)
             found[CODE] = CODE.items(asked)
             found[TITLE] = TITLE.items(self.models, query.understood.title, asked.mask)
         return [Preferred(head, items) for head, items in found.items() if items is not None]
-
-    def _begun(self, query: Query) -> np.ndarray | None:
-        """Return the items of which a query has half the title, bool (n_items,); None without any.
-
-        It breaks off: its last word only joins others, as in "silence of the", or no text has it,
-        as in "pulp fic". The titles may lack an article that the query begins with.
-        """
-        tokens = self.models.analyzer.tokens(query.typed.text)
-        names = [i for i, token in enumerate(tokens) if not token.is_stop_word]
-        if len(tokens) < 2 or not names or not has_titles(self.models):
-            return None
-        last = tokens[-1]
-        if not last.is_stop_word and self.models.lexical_keys.has(last.term):
-            return None
-        for start in dict.fromkeys((0, names[0])):
-            begun = self.models.words.items_with_prefix([token.text for token in tokens[start:]])
-            if begun.any():
-                return begun
-        return None
 
     def _add_taste(
         self, first_pass: FirstPass, preferences: Callable[[], Scores | None] | None
@@ -360,7 +341,7 @@ class TextSearch:
         """Return whether the catalog answers the query. heads: None for one that knows no word."""
         if query.understood.stop_words_mask is not None:
             return not query.is_too_common
-        if self._begun(query) is not None:
+        if query.understood.half_titled is not None:
             return True
         asked = query.lookup
         has_code = bool(asked.codes.tokens)
@@ -421,7 +402,7 @@ class TextSearch:
             )
         elif ranking.head is not None and query.lookup.codes.is_exact:
             graded = [STRONG] * len(ranking)
-        begun = self._begun(query) if WEAK in graded else None
+        begun = query.understood.half_titled if WEAK in graded else None
         if begun is not None:
             graded = [
                 GOOD if grade == WEAK and is_begun else grade
@@ -450,7 +431,7 @@ class TextSearch:
         codes = query.lookup.codes.head(self.catalog)
         tokens = self.models.analyzer.tokens(query.understood.text)
         weak = weak_items(self.models, query.lookup, tokens, scores, codes)
-        begun = self._begun(query)
+        begun = query.understood.half_titled
         return weak if begun is None else weak & ~begun
 
     def with_snippets(self, ranking: Ranking, query: Query) -> Ranking:
