@@ -212,9 +212,13 @@ def test_images_of_others_may_be_loaded_where_a_column_has_them(asking, tmp_path
         path = tmp_path / f"{name}{len(cell)}"
         qkvsearch.build(path, items=pd.DataFrame({**columns, name: cell}), encoder="corpus").close()
         with asking(path) as client:
-            policies = {p: client.get(p).headers["content-security-policy"] for p in ("/", "/map")}
-        assert ("img-src 'self' data: https: http:" in policies["/"]) == allowed
-        assert "http" not in policies["/map"]
+            policies = {
+                page: client.get(page).headers["content-security-policy"]
+                for page in ("/", "/recommend", "/map", "/attend")
+            }
+        for page in ("/", "/recommend", "/map"):
+            assert ("img-src 'self' data: https: http:" in policies[page]) == allowed, page
+        assert "http" not in policies["/attend"]
 
 
 def test_the_words_that_would_have_to_be_gone_are_those_of_python(client, videos):
