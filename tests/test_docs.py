@@ -132,6 +132,7 @@ def assert_same(printed, shown):
 BLOCK = re.compile(r"```(console|python)\n(.*?)```", re.DOTALL)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "page",
     sorted(ROOT.glob("docs/how-to/*.md")),
@@ -216,6 +217,7 @@ def test_a_script_finds_all_that_it_names(monkeypatch, path):
 # --- names ---
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["python.md", "attention.md"])
 def test_a_page_of_python_runs_from_top_to_bottom(tmp_path, monkeypatch, name):
     monkeypatch.chdir(tmp_path)

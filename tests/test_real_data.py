@@ -13,6 +13,7 @@ from qkvsearch.tables.judgements import read_judgements, read_queries
 
 DATA = os.environ.get("QKVSEARCH_DATA")
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.skipif(
         not DATA, reason="QKVSEARCH_DATA names no folder with ml-latest-small and ted"
     ),

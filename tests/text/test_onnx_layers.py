@@ -121,6 +121,7 @@ def test_the_switch(folder, monkeypatch):
         TransformerEncoder.from_folder(folder)
 
 
+@pytest.mark.slow
 def test_a_build_of_either_answers_with_the_other(
     own_models, tmp_path, monkeypatch, assert_adds_up
 ):
