@@ -73,8 +73,10 @@ def in_file(array: np.ndarray, large: int | None = None) -> np.ndarray:
     >>> in_file(np.array([[1, 2], [3, 4]]), large=0).tolist()
     [[1, 2], [3, 4]]
     """
-    is_large = array.nbytes >= (LARGE if large is None else large) and array.size > 0
-    if not is_large or _mapping(array) is not None:
+    # Keys on a server are no array, and take no memory here.
+    if not isinstance(array, np.ndarray) or array.size == 0 or _mapping(array) is not None:
+        return array
+    if array.nbytes < (LARGE if large is None else large):
         return array
     with _room(array.nbytes), scratch_file() as file:
         file.write(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
