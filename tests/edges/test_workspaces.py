@@ -73,7 +73,8 @@ def test_a_read_only_folder_answers_and_cannot_be_built_or_recorded_into(
         workspace = Path(shutil.copytree(shop_path, Path(name) / "ws"))
         shop_items.to_csv(Path(name) / "items.csv", index=False)
         # All is imported now: what belongs to the owner alone is out of reach below.
-        assert qkv("-w", Path(name) / "other", "build", f"{name}/items.csv").code == 0
+        building = ["build", f"{name}/items.csv", "--encoder", "corpus"]
+        assert qkv("-w", Path(name) / "other", *building).code == 0
         everything = [Path(name), *Path(name).rglob("*")]
         for path in everything:
             path.chmod(0o555 if path.is_dir() else 0o444)
@@ -85,7 +86,7 @@ def test_a_read_only_folder_answers_and_cannot_be_built_or_recorded_into(
                     found = qkv("-w", workspace, *args)
                     assert found.code == 0, found.stderr
                     assert args[0] == "info" or found.stdout == answer.stdout
-                for args in (["build", f"{name}/items.csv"], ["record", "101", "1"]):
+                for args in (building, ["record", "101", "1"]):
                     answer = qkv("-w", workspace, *args)
                     assert (answer.code, answer.stdout) == (1, "")
                     assert f"Error: {workspace}" in answer.stderr
