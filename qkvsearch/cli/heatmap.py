@@ -49,7 +49,9 @@ def heat_map(attention_map: AttentionMap) -> str:
     columns = [("", "left"), *((token[:room], "right") for token in tokens)]
     cells = zip(tokens, attention_map.weights, attention_map.mask, strict=True)
     rows = [[token, *map(_cell, weights, visible)] for token, weights, visible in cells]
-    caption = f"{head_name(attention_map)}row attends to column; rows add up to 100 %"
+    has_empty_rows = not attention_map.mask.any(axis=-1).all()
+    sums = "a row that may attend to nothing is empty" if has_empty_rows else "rows add up to 100 %"
+    caption = f"{head_name(attention_map)}row attends to column; {sums}"
     return to_table(columns, rows, caption)
 
 

@@ -92,3 +92,12 @@ def test_nothing_to_see_is_said_and_still_a_listing(attend):
     assert attend(" ").stdout == ""
     rows = list(csv.DictReader(io.StringIO(attend("-", "--format", "csv", stdin="sea").stdout)))
     assert [row["key"] for row in rows[:3]] == ["[CLS]", "sea", "[SEP]"]
+
+
+def test_rows_that_may_attend_to_nothing_are_not_said_to_add_up(qkv, videos_path):
+    words = ("-w", videos_path, "attend", "river bank", "--hide", "river")
+    assert "add up to 100 %" in " ".join(qkv(*words).stdout.split())
+    answer = qkv(*words, "--hide", "bank")
+    assert answer.code == 0
+    assert "add up" not in answer.stdout
+    assert "100%" not in answer.stdout
