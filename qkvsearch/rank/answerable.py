@@ -17,7 +17,6 @@ from qkvsearch.heads.single_units import SingleUnits
 from qkvsearch.heads.stored_models import StoredModels
 from qkvsearch.heads.unit_phrases import has_unspaced, largest_covered_share
 from qkvsearch.rank.named_things import NamedThing, are_named
-from qkvsearch.rank.ranking import Ranking
 from qkvsearch.scores.fusion import Scores
 from qkvsearch.text.analysis import Token
 from qkvsearch.text.encoders import LEARNED
@@ -42,13 +41,15 @@ NOTHING = "No hits: nothing in the catalog answers this; `anyway` shows what com
 NEAREST = "Nothing in the catalog answers this: these hits come nearest to it."
 
 
-def none_found(fused: Scores | None, ranking: Ranking, k: int) -> list[str]:
-    """Return why an answer has no hits, where no other note does."""
+def none_found(fused: Scores | None, n_candidates: int, k: int) -> list[str]:
+    """Return why an answer has no hits, where no other note does. n_candidates: how many items
+    could be hits.
+    """
     if not k:
         return []
     if fused is None:
         return [UNKNOWN]
-    return ["No hits: no item is left that answers."] if not ranking.n_candidates else []
+    return ["No hits: no item is left that answers."] if not n_candidates else []
 
 
 def weak_alone(n: int) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 
@@ -14,10 +14,10 @@ from qkvsearch._utils.threads import one_blas_thread
 from qkvsearch.scores.topk import best_of_groups
 
 if TYPE_CHECKING:
+    from qkvsearch.heads.stored_models import StoredModels
     from qkvsearch.rank.owner_rules import QueryRules
     from qkvsearch.rank.query import Query
     from qkvsearch.rank.questions import SearchQuestion
-    from qkvsearch.rank.text_search import TextSearch
     from qkvsearch.scores.fusion import Scores
     from qkvsearch.where import Where
 
@@ -63,6 +63,19 @@ class NoHits(NamedTuple):
         return {name: value for name, value in self._asdict().items() if value not in (None, ())}
 
 
+class SearchedTexts(Protocol):
+    """What is asked of the texts of a workspace: of `text_search.TextSearch`, which ranks what is
+    found here.
+    """
+
+    @property
+    def models(self) -> StoredModels:
+        """The stored models."""
+
+    def weak(self, query: Query, scores: Scores) -> np.ndarray:
+        """Return which items match only weakly, bool (n_items,)."""
+
+
 @dataclass(frozen=True, eq=False)
 class Found:
     """The items that a search found. What is asked of it is computed once, when it is asked.
@@ -70,7 +83,7 @@ class Found:
     A candidate that is graded as weak is no hit here: `total` counts the others, as facets do.
     """
 
-    texts: TextSearch
+    texts: SearchedTexts
     question: SearchQuestion
     query: Query
     # The scores of all items; None where no head knows a word of the query.

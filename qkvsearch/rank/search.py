@@ -292,7 +292,7 @@ def _with_notes(
     query_notes = build.texts.notes(query)
     is_explained = ranking.notes or query_notes or user_notes
     if not ranking and not is_explained:
-        ranking = ranking.noted(none_found(fused, ranking, question.k))
+        ranking = ranking.noted(none_found(fused, ranking.n_candidates, question.k))
     is_known_user = question.user is not None and not user_notes
     if is_known_user and build.models.implicit is None:
         from qkvsearch.rank.recommender import BY_TEXT

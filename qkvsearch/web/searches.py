@@ -22,7 +22,7 @@ from qkvsearch.store.search_log import SearchLog, shared_secret, today
 from qkvsearch.web.settings import Settings
 
 if TYPE_CHECKING:
-    from qkvsearch.web.api.ranking_routes import SearchParameters
+    from qkvsearch.web.api.search_parameters import SearchParameters
 
 log = logging.getLogger("qkvsearch.web")
 # Seconds between two looks at which files are too old.

@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from qkvsearch.web.api import responses
-from qkvsearch.web.api.ranking_routes import SearchParameters
+from qkvsearch.web.api.search_parameters import SearchParameters
 from qkvsearch.web.pages import PAGES
 from qkvsearch.web.service import Service
 

@@ -17,12 +17,12 @@ from qkvsearch.scores.components import Components
 from qkvsearch.terminal import shorten
 from qkvsearch.web.api.ranking_routes import (
     RecommendBody,
-    SearchParameters,
     SimilarParameters,
     rank_for_query,
     rank_similar,
 )
 from qkvsearch.web.api.responses import RankedItem, RequestService, as_json, described_by
+from qkvsearch.web.api.search_parameters import SearchParameters
 from qkvsearch.web.api.strict_route import StrictRoute
 from qkvsearch.web.problems import Problem
 

@@ -18,7 +18,6 @@ from qkvsearch.scores.components import MAX_LISTED
 from qkvsearch.web.api.filters import Filters, by_column, condition
 from qkvsearch.web.api.request_parameters import (
     BATCH,
-    MAX_OFFSET,
     NAMES,
     AnyId,
     AnyIds,
@@ -41,57 +40,15 @@ from qkvsearch.web.api.responses import (
     described_by,
     ranking_fields,
 )
+from qkvsearch.web.api.search_parameters import EXPLAIN_OR_SMALLEST, SearchParameters
 from qkvsearch.web.api.strict_route import StrictRoute
 from qkvsearch.web.rights import IS_HEAD
 from qkvsearch.web.service import Service
 
 router = APIRouter(route_class=StrictRoute)
 
-EXPLAIN_OR_SMALLEST = Field(
-    description="Each score's parts, which add up to it, and reasons in words. `smallest`: also "
-    "the fewest words of the query, or items of the history, without which the hit would not be "
-    "among the hits asked for. The items may then not be recommended either."
-)
-
 
 # --- search ---
-
-
-class SearchParameters(RankingParameters):
-    """One search."""
-
-    q: Annotated[
-        Text,
-        Field(
-            description='Words; "a phrase", -word, field:word and word* must match. "" browses.',
-            examples=["sourdough bread"],
-            exclude=True,
-        ),
-    ]
-    explain: Annotated[ExplainLevel, EXPLAIN_OR_SMALLEST] = False  # type: ignore[assignment]
-    heads: Text | None = option("heads")
-    user: Text | None = option("user")
-    strict_user: Flag = option("strict_user")
-    prefix: Flag = option("prefix")
-    facets: Text = option("facets", "")
-    filter: Filters = ()
-    snippet: Flag = option("snippet")
-    passages: int = option("passages", le=MAX_OFFSET)
-    matches: Annotated[
-        Flag,
-        Field(description="For each column, the words that match the query.", exclude=True),
-    ] = False
-    anyway: Flag = option("anyway")
-    rules: Flag = option("rules")
-    weak: Annotated[
-        Flag, Field(description="Whether weak matches are listed as well, below all others.")
-    ] = False
-    sort: Text | None = option("sort")
-
-    @property
-    def is_slow(self) -> bool:
-        """Snippets and matches read the whole texts of the hits, as explanations do."""
-        return bool(self.explain) or self.snippet or self.matches
 
 
 class SearchBatch(Parameters):
