@@ -68,7 +68,7 @@ def _table(caption: str, headings: Sequence[str], rows: Sequence[Sequence[str | 
 def drawing_words() -> dict[str, str]:
     """Return the sentences of the drawings' scripts by name."""
     return {
-        "staysAs": say("seen, stays {number}"),
+        "staysAs": say("not hidden, stays {number}"),
         "becomesHidden": say("hidden: −∞"),
         "tip": say("tip of {arrow}: {x} {first}, {y} {second}; arrow keys move it"),
         "productOf": say("{a}·{b} = {products} = {product} = {lengths}·cos({angle}°)"),
