@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from qkvsearch._utils.folding import fold
 from qkvsearch.errors import QkvError
 from qkvsearch.tables.column_types.column_type import MAX_UNFIT, ColumnType
-from qkvsearch.tables.columns.facts import CELL_WORDS, NO, YES, ParsedCells
+from qkvsearch.tables.columns.facts import CELL_WORDS, ParsedCells, no_words, yes_words
 from qkvsearch.terminal import shorten
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class YesNoType(ColumnType):
 
     def test(self, text: str, is_prefix: bool) -> Callable[[Any], bool]:
         answer = fold(text)
-        return lambda cell: answer in (YES if cell else NO)
+        return lambda cell: answer in (yes_words() if cell else no_words())
 
     def compares_with(self, literal: Any) -> bool:
         return literal in (None, 0, 1)
@@ -65,7 +65,7 @@ def read_yes_no(texts: pd.Series, counts: np.ndarray) -> ParsedCells:
     """
     stripped = texts.str.strip()
     words = stripped.map(fold)
-    values = words.map(dict.fromkeys(YES, 1) | dict.fromkeys(NO, 0)).astype("Int64")
+    values = words.map(dict.fromkeys(yes_words(), 1) | dict.fromkeys(no_words(), 0)).astype("Int64")
     parsed = ParsedCells("yes/no", values)
     parsed.doubts = _doubts_about_answers(stripped, parsed, counts)
     parsed.change("yes and no to 1 and 0", ~words.isin(["0", "1"]).to_numpy(bool))
@@ -109,7 +109,7 @@ def _may_be_codes(answers: pd.Series) -> bool:
     if words.str.fullmatch("[a-z]{1,2}").all():
         # Several letters for yes, or for no, are no answers of one language.
         letters = {word for word in spelled if len(word) == 1}
-        n_yes = len(letters & YES)
+        n_yes = len(letters & yes_words())
         if n_yes > 1 or len(letters) - n_yes > 1:
             return True
     if not words.isin(CODES).all():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,12 +28,24 @@ SAMPLE = 1000
 # write for an empty cell, and where a date would be, without case and brackets around it; codes of
 # currencies, and regular expressions of their names.
 CELL_WORDS = json.loads(Path(__file__).with_name("cell_words.json").read_text(encoding="utf-8"))
-# Answers as `fold` spells them, so that cells and queries have them in any case and Unicode form.
-YES = frozenset(map(fold, CELL_WORDS["yes"]))
-NO = frozenset(map(fold, CELL_WORDS["no"]))
 # Words of the names of columns with prices.
 PRICES = frozenset(CELL_WORDS["prices"])
 CURRENCY_SYMBOLS = "$¢£¤¥₠-⃀﷼฿֏؋₿＄￠￡￥￦"
+
+
+# To fold Chinese words takes a table that most searches do without.
+@cache
+def yes_words() -> frozenset[str]:
+    """Return the words for yes as `fold` spells them: cells and queries have them in any case and
+    Unicode form.
+    """
+    return frozenset(map(fold, CELL_WORDS["yes"]))
+
+
+@cache
+def no_words() -> frozenset[str]:
+    """Return the words for no: see `yes_words`."""
+    return frozenset(map(fold, CELL_WORDS["no"]))
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,11 @@ import pandas as pd
 
 from qkvsearch._utils.folding import fold
 from qkvsearch.errors import DataError
-from qkvsearch.tables.columns.facts import NO, YES, are_missing
+from qkvsearch.tables.columns.facts import are_missing, no_words, yes_words
 from qkvsearch.tables.columns.log_words import LOG_WORDS
 
-LIKES = YES | frozenset(map(fold, LOG_WORDS["likes"]))
-DISLIKES = NO | frozenset(map(fold, LOG_WORDS["dislikes"]))
+LIKES = yes_words() | frozenset(map(fold, LOG_WORDS["likes"]))
+DISLIKES = no_words() | frozenset(map(fold, LOG_WORDS["dislikes"]))
 # 4/5, 7 out of 10, 3,5 von 5 Sternen, 4 stars; ★★★½☆.
 STAR_WORDS = (
     r"-?(?:stars?|sterne?n?|étoiles?|estrell?as?|stell[ae]|gwiazd\w*|звезд\w*|つ?星|颗?星|⭐|★)"

@@ -19,7 +19,7 @@ from qkvsearch._utils.scratch import counts_of, filtered
 from qkvsearch.errors import DataError
 from qkvsearch.tables.columns import EMAIL, NAMES, Columns, folded, named, words_of
 from qkvsearch.tables.columns.events import counted, named_as_taking_back
-from qkvsearch.tables.columns.facts import NO, YES, are_missing
+from qkvsearch.tables.columns.facts import are_missing, no_words, yes_words
 from qkvsearch.tables.columns.log_words import LOG_WORDS
 from qkvsearch.tables.columns.rating_cells import DISLIKES, LIKES, out_of
 from qkvsearch.tables.table import Coded, Table
@@ -161,10 +161,10 @@ class FreeColumn:
     @cached_property
     def has_refund_or_dislike(self) -> bool:
         """Whether a cell is a refund or a dislike, which say something even in every row."""
-        is_no = self.answers.isin(NO)
+        is_no = self.answers.isin(no_words())
         is_refund = self.cells.map(named_as_taking_back).astype(bool)
         if self.is_named_as_refunds or self.is_named_as_dislikes:
-            is_refund |= self.answers.isin(YES)
+            is_refund |= self.answers.isin(yes_words())
         is_dislike = self.answers.isin(DISLIKES)
         if not self.is_named_as_events:
             is_dislike &= ~is_no  # newsletter: no
@@ -231,7 +231,8 @@ def _as_events(column: FreeColumn) -> str:
     if column.n_empty:
         return "Leave its rows out, or use"
     weights = [
-        f"{text}={1 if fold(text) in NO else -1}" for text in sorted(column.cells)[:MAX_VALUES]
+        f"{text}={1 if fold(text) in no_words() else -1}"
+        for text in sorted(column.cells)[:MAX_VALUES]
     ]
     return f"Use `event_column` {name} with `event_weights` {quote(','.join(weights))}, or"
 
@@ -332,7 +333,7 @@ RULES = (
         "It is named as of refunds, returns or cancellations, and all cells are empty, 0 or no.",
         lambda column: (
             column.is_named_as_refunds
-            and bool((column.answers.isin(NO) | column.numbers.eq(0)).all())
+            and bool((column.answers.isin(no_words()) | column.numbers.eq(0)).all())
         ),
         None,
         ("returns", ["0", ""]),
