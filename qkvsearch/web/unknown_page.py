@@ -29,7 +29,8 @@ def handlers_with_page(service: Service) -> dict[Any, Any]:
 
 def _with_page(service: Service, problem: Handler) -> Handler:
     async def answer(request: Request, error: Any) -> Response:
-        if error.status_code != HTTPStatus.NOT_FOUND or not wants_page(request.scope, request.headers):
+        is_unknown = error.status_code == HTTPStatus.NOT_FOUND
+        if not (is_unknown and wants_page(request.scope, request.headers)):
             return await problem(request, error)
         with language(language_of(request)):
             title = words("unknown")["title"]

@@ -381,6 +381,28 @@ def test_reasons_add_up_to_the_score_in_every_table(visit, site, by):
         assert page.evaluate("document.activeElement.id") == "q"
 
 
+BESIDE = """async lists => {
+  const { addingUp, addingUpBeside } = await import("/static/words.js");
+  return lists.map(([values, total, above]) =>
+    [addingUpBeside(values, total, above), addingUp(above, total)]);
+}"""
+
+
+def test_a_number_in_two_lists_of_one_score_is_shown_as_the_same(site, visit):
+    rng = np.random.default_rng(3)
+    lists = []
+    for _ in range(200):
+        # Above some words are one line; in the table each is its own.
+        one, several = rng.normal(size=5), rng.normal(size=4)
+        total = float(one.sum() + several.sum())
+        lists.append(([*one.tolist(), *several.tolist()], total, [*one.tolist(), several.sum()]))
+    with visit(site, "/") as page:
+        shown = page.evaluate(BESIDE, lists)
+    for (_, total, _), (beside, above) in zip(lists, shown, strict=True):
+        assert beside[:5] == above[:5]
+        assert sum(beside) == pytest.approx(round(total, 3), abs=1e-9)
+
+
 PAIRS = """async pairs => {
   const { addingUp } = await import("/static/words.js");
   return pairs.map(([values, total, digits]) => addingUp(values, total, digits));
