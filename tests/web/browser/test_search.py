@@ -381,6 +381,18 @@ def test_reasons_add_up_to_the_score_in_every_table(visit, site, by):
         assert page.evaluate("document.activeElement.id") == "q"
 
 
+@pytest.mark.parametrize("width", [390, 1280])
+def test_what_is_wrong_with_a_filter_can_be_seen_in_the_pages_language(site, visit, width):
+    options = {"viewport": {"width": width, "height": 844}, "expected": ("400",)}
+    with visit(site, "/?q=river&lang=zh&where=seconds+<+<+5", **options) as page:
+        page.wait_for_selector("#where-fault", state="visible")
+        assert "处有错误" in page.text_content("#where-fault")
+    with visit(site, "/?q=river&lang=zh&filter=seconds:5..=nan", **options) as page:
+        page.wait_for_selector("#notes .bad", state="visible")
+        assert "筛选" in page.text_content("#notes .bad")
+        assert "NaN" not in page.text_content("#chosen")
+
+
 BESIDE = """async lists => {
   const { addingUp, addingUpBeside } = await import("/static/words.js");
   return lists.map(([values, total, above]) =>
