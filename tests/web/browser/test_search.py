@@ -805,7 +805,7 @@ def test_what_is_wrong_in_a_field_is_told_once_beside_it(visit, site, expect):
         expect(page.locator("#user-fault")).to_be_hidden()
     with visit(site, "/?q=river&where=nonsense(", expected=("400",)) as page:
         loaded(page)
-        expect(page.locator("#where-fault")).to_contain_text("no such function")
+        expect(page.locator("#where-fault")).to_contain_text("no function nonsense()")
         assert "nonsense" not in page.inner_text("#notes") + page.inner_text("#status")
 
 
