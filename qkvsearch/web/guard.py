@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from qkvsearch.errors import duration
 from qkvsearch.web.client import begin_request
 from qkvsearch.web.problems import BUG, Problem, log, problem, problem_of
-from qkvsearch.web.rights import API, IS_HEAD, MCP, PAGE_FILES, check_rights
+from qkvsearch.web.rights import API, IS_HEAD, MCP, PAGE_FILES, check_rights, leads_nowhere
 from qkvsearch.web.service import Service
 from qkvsearch.web.settings import LOOPBACK, Settings
 from qkvsearch.web.unread import UNREAD, HeldBytes, NoRoomError
@@ -101,7 +101,7 @@ class Guard:
                 preflight = Response(None, HTTPStatus.NO_CONTENT, PREFLIGHT)
                 await preflight(scope, body.receive, answer.send)
             else:
-                is_page = self._is_page(scope["path"])
+                is_page = self._is_page(scope["path"]) or leads_nowhere(scope, headers)
                 check_rights(self.service.tokens, scope, headers, is_page)
                 await self.app(scope, body.receive, answer.send)
         except Problem as refused:

@@ -1,6 +1,7 @@
 """Who may what: the one place that decides it, for each request before it reaches a route.
 
-- Everyone may load the pages, which hold no data, and what `OPEN_DATA` lists.
+- Everyone may load the pages, which hold no data, that of an address which leads nowhere included,
+  and what `OPEN_DATA` lists.
 - A token to search with may ask what `SEARCH_MAY` lists. It is in the pages of a site, so that
   everybody can read it. **A route that is not listed is refused to it**, new ones included.
 - The owner's token may do everything. Where a server has no token, everyone may.
@@ -15,6 +16,7 @@ from enum import Enum
 from http import HTTPStatus
 
 from starlette.datastructures import Headers, QueryParams
+from starlette.routing import Match
 from starlette.types import Scope
 
 from qkvsearch.errors import QkvError
@@ -113,6 +115,23 @@ def check_rights(tokens: Tokens | None, scope: Scope, headers: Headers, is_page:
     scope[HOLDER] = holder
     if holder is Holder.SEARCH:
         _check_search_token(scope)
+
+
+def wants_page(scope: Scope, headers: Headers) -> bool:
+    """Return whether a person looks at the answer: browsers alone name `text/html`."""
+    path = scope["path"]
+    is_for_programs = path == MCP or path.startswith(f"{API.rpartition('/')[0]}/")
+    return not is_for_programs and "text/html" in headers.get("accept", "").lower()
+
+
+def leads_nowhere(scope: Scope, headers: Headers) -> bool:
+    """Return whether a person opens an address that no route has. The page that says so holds
+    nothing of the workspace.
+    """
+    routes = scope["app"].routes
+    return wants_page(scope, headers) and all(
+        route.matches(scope)[0] is Match.NONE for route in routes
+    )
 
 
 def holder_of(scope: Scope) -> Holder:

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from qkvsearch.lessons.messages import language
 from qkvsearch.web.pages import language_of, render, words
 from qkvsearch.web.problems import Problem, handlers
-from qkvsearch.web.rights import API, MCP
+from qkvsearch.web.rights import wants_page
 from qkvsearch.web.service import Service
 
 Handler = Callable[[Request, Any], Awaitable[Response]]
@@ -29,7 +29,8 @@ def handlers_with_page(service: Service) -> dict[Any, Any]:
 
 def _with_page(service: Service, problem: Handler) -> Handler:
     async def answer(request: Request, error: Any) -> Response:
-        if error.status_code != HTTPStatus.NOT_FOUND or not _wants_page(request):
+        is_unknown = error.status_code == HTTPStatus.NOT_FOUND
+        if not (is_unknown and wants_page(request.scope, request.headers)):
             return await problem(request, error)
         with language(language_of(request)):
             title = words("unknown")["title"]
@@ -39,10 +40,3 @@ def _with_page(service: Service, problem: Handler) -> Handler:
         return page
 
     return answer
-
-
-def _wants_page(request: Request) -> bool:
-    """Return whether a person looks at the answer: browsers alone name `text/html`."""
-    path = request.scope["path"]
-    is_for_programs = path == MCP or path.startswith(f"{API.rpartition('/')[0]}/")
-    return not is_for_programs and "text/html" in request.headers.get("accept", "").lower()

@@ -51,3 +51,23 @@ def test_of_the_style_that_pages_share_the_sheet_alone_is_sent(client):
     assert 'href="/static/shared/tokens.css"' in client.get("/").text
     for path in ("/static/shared/__init__.py", "/static/__init__.py", "/static/shared/"):
         assert client.get(path).status_code == 404, path
+
+
+def test_a_token_does_not_turn_the_page_of_an_unknown_address_into_a_problem(
+    asking, videos_path, tmp_path
+):
+    token = tmp_path / "token"
+    token.write_text("a-token-of-the-owner-0123456789\n", encoding="utf-8")
+    with asking(videos_path, token_file=token) as guarded:
+        page = guarded.get("/no-such-page", headers={"Accept": BROWSER})
+        assert page.status_code == 404
+        assert page.headers["content-type"].startswith("text/html")
+        for path, accept in [
+            ("/no-such-page", "*/*"),
+            ("/api/v1/no-such-thing", BROWSER),
+            ("/api/v1/info", BROWSER),
+            ("/mcp", BROWSER),
+        ]:
+            refused = guarded.get(path, headers={"Accept": accept})
+            assert refused.status_code == 401, path
+            assert refused.headers["content-type"] == "application/problem+json"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -98,9 +99,12 @@ def _number_test(text: str) -> Callable[[Any], bool]:
 def _number(name: str, text: str) -> int | float:
     for kind in (int, float):
         try:
-            return kind(text)
+            number = kind(text)
         except ValueError:
             continue
+        # Without an end a range is open; what is no number is no end.
+        if math.isfinite(number):
+            return number
     raise QkvError(f"`filter`: {name} is a number, not {text!r}")
 
 

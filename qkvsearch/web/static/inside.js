@@ -11,12 +11,28 @@ const dates = new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle
 const moment = (value) => el("time", { datetime: value, title: value }, dates.format(new Date(value)));
 // What the engine says of itself is English.
 const english = (value) => el("span", { lang: "en" }, owned(value, 1000));
+// What it says most often of a choice, with names for what stands in it, and what that is called here.
+const REASONS = [
+  [/^your choice$/, "chosenByYou"],
+  [/^guessed from (?<n>[\d,]+) texts?$/, "guessedFrom"],
+  [/^(?<n>[\d,]+) texts? do not clearly have another$/, "noOther"],
+  [/^no letters to detect it by$/, "noLetters"],
+  [/^(?<n>[\d,]+) letters? (?:is|are) too few to detect it by$/, "fewLetters"],
+];
+/** A reason in the language of the page where it has one, otherwise in English. */
+function reasonOf(reason) {
+  for (const [pattern, name] of REASONS) {
+    const found = pattern.exec(reason);
+    if (found) return el("span", {}, say(name, found.groups ?? {}));
+  }
+  return english(reason);
+}
 const section = (title, ...children) => el("section", {}, el("h2", {}, title), ...children);
 
 // --- what is there ---
 
 const why = (value, reason) =>
-  reason ? [owned(value), el("span", { class: "quiet", lang: "en" }, " (", owned(reason, 1000), ")")] : [owned(value)];
+  reason ? [owned(value), el("span", { class: "quiet" }, " (", reasonOf(reason), ")")] : [owned(value)];
 
 function counts(info) {
   const [least, most] = info.rating_scale ?? [];

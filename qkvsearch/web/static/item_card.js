@@ -1,5 +1,6 @@
 // An item as people know it: its picture, its title as a link, its price and its other cells. Pages that list items
 // beside the search page show the same of them as the search page does.
+import { ask, Refused } from "./api.js";
 import { el, owned } from "./dom.js";
 import { cellOf, cells, offer, ownAddress, picture } from "./search/cells.js";
 import { facts } from "./words.js";
@@ -14,6 +15,21 @@ export function useColumns(there) {
 
 /** What `fields` of a question must be, so that its hits can be shown. */
 export const fields = () => columns.map((column) => column.name).join(",");
+
+// Of each id: a promise of all cells of the item.
+const wholes = new Map();
+
+/** All cells of an item, for which it asks once; none of them where the server refuses that. */
+export function whole(id) {
+  if (!wholes.has(id)) {
+    const found = ask(`items/${encodeURIComponent(id)}`).catch((error) => {
+      if (!(error instanceof Refused)) throw error;
+      return {};
+    });
+    wholes.set(id, found);
+  }
+  return wholes.get(id);
+}
 
 /** Whether some items have pictures. */
 export const hasPictures = () => columns.some((column) => column.display === "image");

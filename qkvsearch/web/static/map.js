@@ -2,7 +2,7 @@
 import { ask, latest, query, Refused } from "./api.js";
 import { brief, byId, el, onTyped, owned, text } from "./dom.js";
 import { family, named } from "./heads.js";
-import { fields, useColumns } from "./item_card.js";
+import { fields, useColumns, whole } from "./item_card.js";
 import { MapCanvas } from "./map/canvas.js";
 import { hideCard, showCard } from "./map/card.js";
 import { laid, PLACE } from "./map/plane.js";
@@ -195,6 +195,7 @@ function place(what) {
     listMiddle();
     return;
   }
+  middle = null;
   drawNear(what.heading, what.hits, rows);
   const who = what.kind === "item" ? text(what.name) : say(what.kind);
   if (what.hits.length) announce(say("placed", { who, n: drawn.length, title: brief(what.hits[0].title) }));
@@ -205,10 +206,17 @@ const rows = {
   look: (row) => map.mark({ marked: row?.[PLACE] ?? null }),
 };
 
+/** List the items of the middle once their cells are there, which an answer of the map has not; return the first. */
 function listMiddle() {
   if (answer === null) return;
   const near = map.middle(K).map(itemOf);
-  drawNear(say("middle"), near, rows);
+  if (middle === null) drawNear(say("middle"), [], rows);
+  middle = near;
+  Promise.all(near.map(({ id }) => whole(String(id)))).then((cells) => {
+    // Meanwhile another place may be the middle, or something else be listed.
+    if (middle !== near) return;
+    drawNear(say("middle"), near.map((row, place) => ({ ...cells[place], ...row })), rows);
+  });
   return near[0];
 }
 
@@ -221,6 +229,8 @@ function itemOf(row) {
 }
 
 let settling = 0;
+// Whose items are listed where nothing was placed; null where something else is listed.
+let middle = null;
 
 /** The map has been moved: what stood beside an item is gone, and once it rests, what is in the middle is told. */
 function moved() {

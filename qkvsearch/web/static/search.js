@@ -7,6 +7,7 @@ import { count, facts, say } from "./words.js";
 import { labelOf } from "./search/cells.js";
 import { chip, showChosen, showFacets } from "./search/facets.js";
 import { closeAround, hits, move, showHits } from "./search/hits.js";
+import { faultOf, isOfCondition } from "./search/conditions.js";
 import { isAboutUser, translated } from "./search/notes.js";
 import { FEW, showFirst, showPopular } from "./search/popular.js";
 
@@ -119,20 +120,20 @@ async function listed(values) {
   return { ...listing, hits: listing.rows, facets: counted.facets };
 }
 
-// What a server says of a condition that it cannot use.
-const WHERE = /^`where`(?: '.*?':)? (.+)$/s;
-// All functions and columns that there are: the page lists those of the catalog below the field.
-const LISTED = / \((there are|columns:) [^)]*\)/g;
+// What a server says of a filter that it cannot use.
+const OF_FILTER = /^`filter`/;
 
 const run = latest(answer, show, (error) => {
   setBusy(false);
   byId("hits").replaceChildren();
   byId("more").hidden = true;
   byId("popular").hidden = true;
-  const condition = WHERE.exec(error.message);
+  const isCondition = isOfCondition(error.message);
+  const isFilter = OF_FILTER.test(error.message);
   const said = error.status === 403 ? say("forbidden") : text(error.message);
-  tell(condition ? say("none") : said, []);
-  fault("where", "condition", condition ? say("badWhere", { detail: text(condition[1].replace(LISTED, "")) }) : "");
+  const bad = isFilter ? [el("p", { class: "note bad" }, say("badFilter"))] : [];
+  tell(isCondition || isFilter ? say("none") : said, bad);
+  fault("where", "condition", isCondition ? say("badWhere", { detail: faultOf(error.message) }) : "");
 });
 
 /** Ask for what `changes` say. step: a new entry in the history, which Back returns from. */
@@ -301,7 +302,8 @@ function fault(field, menu, said) {
   told.textContent = said;
   told.hidden = !said;
   byId(field).setAttribute("aria-invalid", String(Boolean(said)));
-  if (isNew) byId(menu).open = true;
+  // It may be in a menu that is itself folded.
+  for (let one = isNew ? byId(menu) : null; one; one = one.parentElement.closest("details")) one.open = true;
 }
 
 /** The line above the results, told to who hears it with the notes. */

@@ -1,6 +1,6 @@
 // The page's sentences, in the reader's language, and numbers as people read them.
 import { filled } from "./sentences.js";
-export { addingUp, isSum, number, roundedTo, signed } from "./numbers.js";
+export { addingUp, addingUpBeside, isSum, number, roundedTo, signed } from "./numbers.js";
 
 const words = JSON.parse(document.getElementById("words").textContent);
 
@@ -19,7 +19,7 @@ export const knows = (name) => Object.hasOwn(words, name);
 
 const language = document.documentElement.lang;
 const counts = new Intl.NumberFormat(language);
-const shares = new Intl.NumberFormat(language, { style: "percent", maximumFractionDigits: 1 });
+const shares = new Intl.NumberFormat(language, { style: "percent", minimumFractionDigits: 1, maximumFractionDigits: 1 });
 
 const lists = new Intl.ListFormat(language);
 

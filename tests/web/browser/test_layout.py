@@ -26,6 +26,7 @@ PAGES = {
     "search": ("/?q=bank+of+the+river&open=v001", "#hits li"),
     "search, first visit": ("/", "main li"),
     "search, nothing found": ("/?q=xylophonist", "main li"),
+    "search, a bad condition": ("/?q=river&where=seconds+<+<+5", "#where-fault:not([hidden])"),
     "recommend": ("/recommend?likes=v018&likes=v001", "main li"),
     "recommend, first visit": ("/recommend", "main"),
     "map": ("/map?query=river", "canvas"),
@@ -45,7 +46,7 @@ PAGES = {
 def test_a_page_looks_right(name, language, site, visit, rested, tmp_path):
     path, filled = PAGES[name]
     address = f"{path}{'&' if '?' in path else '?'}lang={language}"
-    with visit(site, address, expected=("404",)) as page:
+    with visit(site, address, expected=("404", "400")) as page:
         page.wait_for_selector(filled, state="attached")
         page.evaluate(UNFOLD)
         complaints = {}

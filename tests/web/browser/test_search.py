@@ -381,6 +381,40 @@ def test_reasons_add_up_to_the_score_in_every_table(visit, site, by):
         assert page.evaluate("document.activeElement.id") == "q"
 
 
+@pytest.mark.parametrize("width", [390, 1280])
+def test_what_is_wrong_with_a_filter_can_be_seen_in_the_pages_language(site, visit, width):
+    options = {"viewport": {"width": width, "height": 844}, "expected": ("400",)}
+    with visit(site, "/?q=river&lang=zh&where=seconds+<+<+5", **options) as page:
+        page.wait_for_selector("#where-fault", state="visible")
+        assert "处有错误" in page.text_content("#where-fault")
+    with visit(site, "/?q=river&lang=zh&filter=seconds:5..=nan", **options) as page:
+        page.wait_for_selector("#notes .bad", state="visible")
+        assert "筛选" in page.text_content("#notes .bad")
+        assert "NaN" not in page.text_content("#chosen")
+
+
+BESIDE = """async lists => {
+  const { addingUp, addingUpBeside } = await import("/static/words.js");
+  return lists.map(([values, total, above]) =>
+    [addingUpBeside(values, total, above), addingUp(above, total)]);
+}"""
+
+
+def test_a_number_in_two_lists_of_one_score_is_shown_as_the_same(site, visit):
+    rng = np.random.default_rng(3)
+    lists = []
+    for _ in range(200):
+        # Above some words are one line; in the table each is its own.
+        one, several = rng.normal(size=5), rng.normal(size=4)
+        total = float(one.sum() + several.sum())
+        lists.append(([*one.tolist(), *several.tolist()], total, [*one.tolist(), several.sum()]))
+    with visit(site, "/") as page:
+        shown = page.evaluate(BESIDE, lists)
+    for (_, total, _), (beside, above) in zip(lists, shown, strict=True):
+        assert beside[:5] == above[:5]
+        assert sum(beside) == pytest.approx(round(total, 3), abs=1e-9)
+
+
 PAIRS = """async pairs => {
   const { addingUp } = await import("/static/words.js");
   return pairs.map(([values, total, digits]) => addingUp(values, total, digits));
@@ -771,7 +805,7 @@ def test_what_is_wrong_in_a_field_is_told_once_beside_it(visit, site, expect):
         expect(page.locator("#user-fault")).to_be_hidden()
     with visit(site, "/?q=river&where=nonsense(", expected=("400",)) as page:
         loaded(page)
-        expect(page.locator("#where-fault")).to_contain_text("no such function")
+        expect(page.locator("#where-fault")).to_contain_text("no function nonsense()")
         assert "nonsense" not in page.inner_text("#notes") + page.inner_text("#status")
 
 

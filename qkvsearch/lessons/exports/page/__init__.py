@@ -42,11 +42,29 @@ def to_page(lessons: Sequence[Lesson], quizzes: bool = True) -> str:
 
     Style and script are in it, each allowed by its hash; nothing else may be loaded or run.
     """
-    style = inlined_styles(STYLES)
-    script = inlined((*SCRIPTS, *OWN_SCRIPTS))
     course = say(COURSE)
     title = course if len(lessons) != 1 else f"{lessons[0].title} · {course}"
-    return Template((FILES / "page.html").read_text(encoding="utf-8")).substitute(
+    content = Template((FILES / "page.html").read_text(encoding="utf-8")).substitute(
+        skip=joined([say("Skip to the lessons")]),
+        course=joined([course]),
+        welcome=welcome(),
+        contents_title=joined([say("Contents")]),
+        contents=contents(lessons, quizzes),
+        lessons=joined([article(lesson, quizzes) for lesson in lessons], "\n"),
+    )
+    return whole_page(title, content.rstrip("\n"), STYLES, (*SCRIPTS, *OWN_SCRIPTS))
+
+
+def whole_page(
+    title: str, content: str, styles: Sequence[str], scripts: Sequence[str], kind: str = ""
+) -> str:
+    """Write HTML that holds its styles and scripts, in the current language.
+
+    content: the HTML of its body. styles and scripts: files of this folder. kind: its class.
+    """
+    style = inlined_styles(styles)
+    script = inlined(scripts)
+    return Template((FILES / "document.html").read_text(encoding="utf-8")).substitute(
         language=LANGUAGES[spoken()].tag,
         digits=digits(),
         title=joined([title]),
@@ -55,12 +73,8 @@ def to_page(lessons: Sequence[Lesson], quizzes: bool = True) -> str:
         script=script,
         # No text can end the element that holds it.
         words=json.dumps(script_words(), ensure_ascii=False).replace("<", "\\u003c"),
-        skip=joined([say("Skip to the lessons")]),
-        course=joined([course]),
-        welcome=welcome(),
-        contents_title=joined([say("Contents")]),
-        contents=contents(lessons, quizzes),
-        lessons=joined([article(lesson, quizzes) for lesson in lessons], "\n"),
+        kind=f' class="{kind}"' if kind else "",
+        content=content,
     )
 
 

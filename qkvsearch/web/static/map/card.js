@@ -1,25 +1,10 @@
 // The card of an item beside its place on the map: title, kind, and its picture once that is known.
-import { ask, Refused } from "../api.js";
 import { byId, el, owned } from "../dom.js";
-import { hasPictures, pictureOf } from "../item_card.js";
+import { hasPictures, pictureOf, whole } from "../item_card.js";
 
 // The mouse rests so long before a picture is asked for.
 const RESTS = 120;
-// Of each id: a promise of its picture, null for none.
-const pictures = new Map();
 let waiting = 0;
-
-/** The picture of an item. */
-function pictured(id) {
-  if (!pictures.has(id)) {
-    const found = ask(`items/${encodeURIComponent(id)}`).then(pictureOf, (error) => {
-      if (!(error instanceof Refused)) throw error;
-      return null;
-    });
-    pictures.set(id, found);
-  }
-  return pictures.get(id);
-}
 
 /** Show the card of an item. said: nodes below its title. place: {px, py, width, height}, in the box. */
 export function showCard({ id, title }, said, { px, py, width, height }) {
@@ -33,7 +18,7 @@ export function showCard({ id, title }, said, { px, py, width, height }) {
   const within = (value, size, whole) => Math.max(0, Math.min(value, whole - size));
   card.style.transform = `translate(${within(left, card.offsetWidth, width)}px, ${within(top, card.offsetHeight, height)}px)`;
   clearTimeout(waiting);
-  if (room) waiting = setTimeout(() => pictured(id).then((image) => card.dataset.item === id && image && room.replaceWith(image)), RESTS);
+  if (room) waiting = setTimeout(() => whole(id).then((item) => card.dataset.item === id && room.replaceWith(pictureOf(item) ?? "")), RESTS);
 }
 
 export function hideCard() {

@@ -1,5 +1,6 @@
 // What a score is made of: a waterfall of what each item of the history adds, which ends in it.
 import { el, owned } from "../dom.js";
+import { bars } from "../waterfall.js";
 import { addingUp, count, isSum, listedAs, number, say, signed } from "../words.js";
 import { around } from "./groups.js";
 
@@ -17,32 +18,18 @@ function nameOf(part) {
   return WHOLE[part.title] ? say(WHOLE[part.title]) : part.title;
 }
 
-/** The places of bars that each begin where the one before ends, as shares of the room for them. */
-function steps(values) {
-  const ends = values.reduce((all, value) => [...all, all.at(-1) + value], [0]);
-  const [least, most] = [Math.min(...ends), Math.max(...ends)];
-  const share = (value) => (100 * (value - least)) / (most - least || 1);
-  return values.map((value, place) => {
-    const [from, to] = [ends[place], ends[place + 1]].map(share);
-    return { left: `${Math.min(from, to)}%`, width: `${Math.abs(to - from)}%` };
-  });
-}
-
-const bar = (value, style) =>
-  el("span", { class: "bar-room", "aria-hidden": "true" }, el("span", { class: value < 0 ? "bar-fill less" : "bar-fill", style }));
-
 /** A line: what, a bar, and the number as it is shown. An item can be left out. */
-function line(part, shown, style, leaveOut) {
+function line(part, shown, bar, leaveOut) {
   const value = el("span", { class: "value", "data-value": part.contribution }, signed(shown));
   if (part.id === null) {
-    return el("li", { class: "reason" }, el("span", { class: "what" }, nameOf(part)), bar(part.contribution, style), value);
+    return el("li", { class: "reason" }, el("span", { class: "what" }, nameOf(part)), bar, value);
   }
   const button = el(
     "button",
     { type: "button", class: "plain what", title: say("leaveOut"), onclick: () => leaveOut(String(part.id), part.title) },
     saidBy(part),
   );
-  return el("li", { class: "reason", "data-reason": part.id }, button, bar(part.contribution, style), value);
+  return el("li", { class: "reason", "data-reason": part.id }, button, bar, value);
 }
 
 /** Items first, the largest first, then the others and what is of no item. */
@@ -55,8 +42,8 @@ const asPopular = (hit) => [{ id: null, title: say("mostPopular"), contribution:
 export function waterfall(hit, leaveOut, named = {}) {
   const parts = hit.because.length ? inOrder(hit.because) : asPopular(hit);
   const shown = addingUp(of(parts), hit.score);
-  const places = steps(of(parts));
-  const lines = parts.map((part, place) => line(part, shown[place], places[place], leaveOut));
+  const drawn = bars(of(parts));
+  const lines = parts.map((part, place) => line(part, shown[place], drawn[place], leaveOut));
   const sum = el(
     "li",
     { class: "reason total", "data-sum": of(parts).reduce((all, value) => all + value, 0), "data-score": hit.score },

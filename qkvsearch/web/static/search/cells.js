@@ -60,6 +60,9 @@ export function valueOf(column, value) {
   if (shownAs === "yes/no") return say(value === "yes" ? "yes" : "no");
   if (shownAs !== "number" && shownAs !== "date") return value;
   const [from, to = from] = endsOf(value);
+  // An address may have anything in place of a number.
+  if (shownAs === "number" && [from, to].some((end) => Number.isNaN(Number(end)))) return value;
+  if (STOCK.test(column.name) && !unit && !value.includes("..")) return inStock(Number(value));
   const shown = (end) => (shownAs === "date" ? date(end) : quantity(unit, end, to || end));
   if (!from && to) return say("atMost", { value: shown(to) });
   if (!to && from) return say("atLeast", { value: shown(from) });
@@ -79,15 +82,21 @@ export const labelOf = ({ name, unit }) => (name === unit ? say("length") : name
 /** The cell of a hit: a column that is called like a part of a hit has this name beside it. */
 export const cellOf = (hit, { name }) => (`items.${name}` in hit ? hit[`items.${name}`] : hit[name]);
 
-/** The picture of a hit in its square, which stays empty where it has none or it cannot be loaded; null where the
- *  catalog has none, or this was not asked for. */
+/** The picture of a hit in its square, or its title's first letter where it has none or it cannot be loaded; null
+ *  where the catalog has none, or this was not asked for. */
 export function picture(hit, columns) {
   const column = columns.find((one) => one.display === "image");
   if (!column || cellOf(hit, column) === undefined) return null;
   const src = address(cellOf(hit, column));
-  const gone = (event) => event.target.remove();
+  const gone = (event) => event.target.replaceWith(initial(hit));
   const image = src && el("img", { src, alt: "", loading: "lazy", referrerpolicy: "no-referrer", width: 128, height: 128, onerror: gone });
-  return el("span", { class: "picture" }, image);
+  return el("span", { class: "picture" }, image || initial(hit));
+}
+
+/** In place of a picture, the first letter or digit of the title: drawn, not read out and not found by a search. */
+function initial(hit) {
+  const [letter = ""] = /[\p{L}\p{N}]\p{M}*/u.exec(hit.title || String(hit.id)) ?? [];
+  return el("span", { class: "initial", "aria-hidden": "true", "data-letter": letter.toLocaleUpperCase(language) });
 }
 
 const linkOf = (columns) => columns.find((one) => one.display === "link");
@@ -119,12 +128,14 @@ function price(hit, columns) {
   return el("p", { class: "price", title: text(`${column.name} ${cell}`).slice(0, 80) }, quantity(column.unit, cell));
 }
 
+const inStock = (n) => (n > 0 ? say("nInStock", { n: numbers({}).format(n) }) : say(n ? "inStock" : "outOfStock"));
+
 /** Only where there is a price: without one, "stock" may mean anything. */
 function stock(hit, columns) {
   const column = priceOf(columns) && stockOf(columns);
   const cell = column && cellOf(hit, column);
   if (isEmpty(cell)) return null;
-  const said = column.shown_as === "number" && cell > 0 ? say("nInStock", { n: numbers({}).format(cell) }) : say(cell ? "inStock" : "outOfStock");
+  const said = column.shown_as === "number" ? inStock(cell) : say(cell ? "inStock" : "outOfStock");
   return el("p", { class: cell ? "stock" : "stock out", title: text(`${column.name} ${cell}`).slice(0, 80) }, said);
 }
 
@@ -140,7 +151,9 @@ export function cells(hit, columns, find) {
     const only = column.unit && columns.find(({ unit }) => unit && unit in SECONDS === column.unit in SECONDS);
     const label = column.is_text || only === column ? null : [name, " "];
     const title = text(column.unit ? `${column.name} ${cell}` : column.name).slice(0, 80);
-    return el("span", { title }, label, marked(written(column, cell), find, LONGEST));
+    // What is short does not leave its name at the end of a line.
+    const together = label && !column.is_text ? "together" : null;
+    return el("span", { title, class: together }, label, marked(written(column, cell), find, LONGEST));
   });
   return made.some(Boolean) ? el("p", { class: "cells quiet" }, made) : null;
 }

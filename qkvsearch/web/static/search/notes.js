@@ -1,6 +1,7 @@
 // What the server notes of a search, in the language of the page.
 import { el, text } from "../dom.js";
 import { say } from "../words.js";
+import { faultOf } from "./conditions.js";
 
 // Sentences of the engine (`rank/`), with names for what stands in them, and what they are called here. The first one
 // that matches counts.
@@ -35,6 +36,7 @@ const OR = / or (?=[^\s:]+:)/;
 const written = {
   words: (names) => names.replaceAll("”, “", `”${say("comma")}“`),
   query: (queries) => queries.split(OR).join(say("or")),
+  why: faultOf,
 };
 
 /** A note as a page shows it: text, or an element where only the server's English says it. */

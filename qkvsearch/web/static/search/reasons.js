@@ -1,7 +1,8 @@
 // Why one hit has its score: reasons in words, what each head adds, and a table word by word.
 import { el, owned } from "../dom.js";
 import { contributions, encoders, family, labelled, named } from "../heads.js";
-import { addingUp, count, knows, listedAs, number, roundedTo, say, signed } from "../words.js";
+import { bars } from "../waterfall.js";
+import { addingUp, addingUpBeside, count, knows, listedAs, number, roundedTo, say, signed } from "../words.js";
 import { translated } from "./translated.js";
 
 /** The panel: reasons as a waterfall, and further reasons one step away. hit: of /explain, with `reasons` and `map`;
@@ -30,19 +31,6 @@ function goneWithout({ words }) {
   return el("p", { class: "gone", "data-smallest": JSON.stringify(words) }, before, ...named, after);
 }
 
-/** The bars of a waterfall: each begins where the sum of the values before it ends. */
-function steps(values) {
-  let sum = 0;
-  const ends = values.map((value) => [sum, (sum += value)]);
-  const lowest = Math.min(0, ...ends.flat());
-  const room = Math.max(0, ...ends.flat()) - lowest || 1;
-  return ends.map(([from, to]) => {
-    const left = (100 * (Math.min(from, to) - lowest)) / room;
-    const style = { "margin-inline-start": `${left}%`, width: `${(100 * Math.abs(to - from)) / room}%` };
-    return el("td", { class: "adds", "aria-hidden": "true" }, el("i", { class: to < from ? "minus" : "plus", style }));
-  });
-}
-
 const figure = (value, shown = signed(value)) => el("td", { class: "number", "data-value": value }, shown);
 
 function sum(hit) {
@@ -50,13 +38,15 @@ function sum(hit) {
   return el("tfoot", {}, el("tr", {}, el("th", { scope: "row" }, say("score")), el("td"), el("td", { class: "number sum", "data-value": hit.score }, said)));
 }
 
+/** A line of a waterfall. shown: the value as it is rounded. */
+const line = (label, bar, value, shown) =>
+  el("tr", {}, el("th", { scope: "row" }, label), el("td", { class: "adds" }, bar), figure(value, signed(shown)));
+
 /** A waterfall of labels and values, which as they are shown add up to the hit's score. */
 function waterfall(caption, labels, values, hit) {
   const shown = addingUp(values, hit.score);
-  const bars = steps(values);
-  const body = labels.map((label, place) =>
-    el("tr", {}, el("th", { scope: "row" }, label), bars[place], figure(values[place], signed(shown[place]))),
-  );
+  const drawn = bars(values);
+  const body = labels.map((label, place) => line(label, drawn[place], values[place], shown[place]));
   return el("table", { class: "waterfall" }, caption, el("tbody", {}, body), sum(hit));
 }
 
@@ -94,10 +84,8 @@ function byHead(hit) {
 function byEncoder(each) {
   const values = each.map(([, value]) => value);
   const shown = roundedTo(values, values.reduce((all, value) => all + value, 0));
-  const bars = steps(values);
-  const rows = each.map(([head, value], place) =>
-    el("tr", {}, el("th", { scope: "row" }, labelled(head)), bars[place], figure(value, signed(shown[place]))),
-  );
+  const drawn = bars(values);
+  const rows = each.map(([head, value], place) => line(labelled(head), drawn[place], value, shown[place]));
   return el("details", { class: "encoders" }, el("summary", {}, say("byEncoder")), el("table", { class: "waterfall" }, el("tbody", {}, rows)));
 }
 
@@ -158,7 +146,7 @@ function placesOf(words) {
   return places.filter((_, place) => !others.includes(place));
 }
 
-function wordTable({ map: every, heads, score }, head) {
+function wordTable({ map: every, heads, score, reasons }, head) {
   const map = joined(every);
   const { cells, constant, other } = numbers(map, head);
   const rest = (words, n) => (n ? [...words, say("otherWords", { n: count(n) })] : words);
@@ -168,8 +156,9 @@ function wordTable({ map: every, heads, score }, head) {
   const beside = (label, value, shown) => el("tr", {}, el("th", across, label), figure(value, signed(shown)));
   const sums = cells.map(total);
   // As they are shown, the words of the query and what is of no word add up to the score, and the words of the
-  // item in each column to its sum.
-  const shownSums = addingUp([...sums, other, constant], whole);
+  // item in each column to its sum. What the waterfall above shows too is the same number there and here.
+  const above = head ? [] : reasons.map((reason) => reason.value);
+  const shownSums = addingUpBeside([...sums, other, constant], whole, above);
   const [inOther, inConstant] = shownSums.splice(sums.length);
   const shownCells = cells.map((column, i) => roundedColumn(column, shownSums[i]));
   const foot = [
