@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 
 import pytest
@@ -29,3 +30,12 @@ def own_models(no_models):
         else:
             patch.setenv("QKVSEARCH_MODELS", OWN_MODELS)
         yield
+
+
+def pytest_collection_finish(session):
+    """Leave modules and collected tests, which stay until the end, out of garbage collection.
+
+    They are a million objects, and every full collection would go through all of them.
+    """
+    gc.collect()
+    gc.freeze()

@@ -86,6 +86,7 @@ def count_said(engine, path, **options):
     return [note for note in done.notes if note.startswith("Weak")]
 
 
+@pytest.mark.slow
 def test_all_users_are_counted(films, tmp_path):
     assert count_said(films, tmp_path / "a.csv") == []
     films.record("ann", "The Godfather")
