@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 
 import pytest
@@ -29,3 +30,18 @@ def own_models(no_models):
         else:
             patch.setenv("QKVSEARCH_MODELS", OWN_MODELS)
         yield
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Keep modules and collected tests, which stay until the end, out of garbage collection.
+
+    They are 700,000 objects, and every full collection would go through all of them.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.collect()
+        gc.freeze()
+        gc.enable()

@@ -146,6 +146,7 @@ def test_what_is_said_to_be_liked_counts_as_much_as_usual_use(tmp_path):
     assert history.confidences.tolist() == [1]
 
 
+@pytest.mark.slow
 def test_evaluation_and_tuning_take_what_was_given_back_for_no_hit(tmp_path):
     log = bought()
     back = log[log["user"] < 10].assign(quantity=-1, time=10**6)

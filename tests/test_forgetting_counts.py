@@ -183,6 +183,7 @@ def compact(engine):
 
 
 @pytest.mark.parametrize("change", [record_others, record_secret, learn, add_and_remove, compact])
+@pytest.mark.slow
 def test_so_it_is_after_other_changes(tmp_path, monkeypatch, change):
     monkeypatch.setattr("time.time", lambda: 1_760_000_000)  # what is recorded has the same time
     forgotten, without = forgotten_and_never_known(tmp_path, change, **KINDS["weights"])

@@ -182,6 +182,7 @@ def test_the_weak_items_of_all_are_those_whose_grade_is_weak(videos):
         assert {*videos.catalog.names(np.flatnonzero(found.found.weak))[0]} == weak
 
 
+@pytest.mark.slow
 def test_estimates_count_as_many_hits_as_exact_scores(tmp_path, monkeypatch):
     """A pretrained head tells which items are near, and few of them are candidates."""
     pytest.importorskip("wordllama", reason="needs qkvsearch[encoders]")

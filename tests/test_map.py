@@ -19,6 +19,7 @@ def keys_of(engine, head):
 
 
 @pytest.mark.parametrize("head", [None, "collaborative"])
+@pytest.mark.slow
 def test_it_keeps_more_neighbours_than_two_axes(movies, head):
     found, keys = movies.map(head), np.asarray(keys_of(movies, head))
     known = np.flatnonzero(keys.any(axis=1))

@@ -12,6 +12,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 import qkvsearch
 from qkvsearch import errors
@@ -119,6 +120,34 @@ def canonical(name):
 def pinned(path):
     found = re.findall(r"^([\w.-]+)==([^\s;]+)", path.read_text(), re.MULTILINE)
     return {canonical(name): version for name, version in found}
+
+
+def test_the_wheel_lists_what_it_needs_as_a_bill_of_materials(wheel):
+    (path,) = [name for name in wheel.namelist() if ".dist-info/sboms/" in name]
+    bill = json.loads(wheel.read(path))
+    assert (bill["bomFormat"], bill["specVersion"]) == ("CycloneDX", "1.6")
+    product = bill["metadata"]["component"]
+    assert product["purl"] == f"pkg:pypi/qkvsearch@{qkvsearch.__version__}"
+
+    (name,) = [name for name in wheel.namelist() if name.endswith(".dist-info/METADATA")]
+    metadata = email.message_from_bytes(wheel.read(name))
+    required, optional = set(), set()
+    for line in map(Requirement, metadata.get_all("Requires-Dist")):
+        extra = re.search(r"extra == '([\w-]+)'", str(line.marker).replace('"', "'"))
+        if extra is None:
+            required.add(canonical(line.name))
+        elif extra[1] not in ("all", "bench", "browser", "docs", "test"):
+            optional.add(canonical(line.name))
+    scopes = {each["name"]: each["scope"] for each in bill["components"]}
+    expected = dict.fromkeys(optional, "optional") | dict.fromkeys(required, "required")
+    assert scopes == expected
+
+    tested = pinned(ROOT / "constraints.txt")
+    versions = {each["name"]: each.get("version") for each in bill["components"]}
+    assert versions == {name: tested.get(name) for name in expected}
+    (root,) = bill["dependencies"]
+    assert root["ref"] == product["bom-ref"]
+    assert root["dependsOn"] == [each["bom-ref"] for each in bill["components"]]
 
 
 @pytest.mark.skipif(not LOCK.is_file(), reason="not in a checkout")

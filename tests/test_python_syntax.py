@@ -39,6 +39,7 @@ def threads_change_often():
 
 
 @pytest.mark.parametrize("what", ["an array", "an object", "a list", "a lesson"])
+@pytest.mark.slow
 def test_threads_that_parse_do_not_disturb_one_another(tmp_path, threads_change_often, what):
     stored = StoredFile(tmp_path / "a.npy", write_array(tmp_path / "a.npy", np.ones((2, 3))))
     entries = [f"entry {i}" for i in range(60)]

@@ -124,6 +124,7 @@ prices = st.none() | st.floats(-1e12, 1e12).map(lambda price: round(price, 2))
     st.lists(st.tuples(prices, st.booleans()), min_size=2, max_size=6),
     st.lists(st.tuples(prices, st.booleans()), min_size=1, max_size=3),
 )
+@pytest.mark.slow
 def test_numbers_survive_additions_and_removals_exactly(tmp_path_factory, first, more):
     path = tmp_path_factory.mktemp("any") / "ws"
 

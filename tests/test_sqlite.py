@@ -3,9 +3,12 @@
 import gc
 import weakref
 
+import pytest
+
 from qkvsearch._utils.sqlite import connect
 
 
+@pytest.mark.slow
 def test_a_connection_forgets_cursors_that_are_gone():
     """Python's connection has a list of weak references to its cursors."""
 

@@ -104,6 +104,7 @@ def test_embeddings_are_the_same_in_one_thread_and_in_two(d, monkeypatch):
         np.testing.assert_array_equal(one, two)
 
 
+@pytest.mark.slow
 def test_answers_are_the_same_in_one_thread_and_in_two(films_path, tmp_path):
     learn_preferences(Workspace(films_path), {"settings": {"n_components": 160, "max_iter": 1}})
     found = []

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import pytest
 
 
 def is_said(ranking):
@@ -86,6 +87,7 @@ def count_said(engine, path, **options):
     return [note for note in done.notes if note.startswith("Weak")]
 
 
+@pytest.mark.slow
 def test_all_users_are_counted(films, tmp_path):
     assert count_said(films, tmp_path / "a.csv") == []
     films.record("ann", "The Godfather")

@@ -372,6 +372,7 @@ def logged(shopkeeper, shop_log):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo-terminals to ask")
+@pytest.mark.slow
 def test_a_build_on_a_colour_terminal_shows_its_tables_and_no_escapes(logged):
     calls = {name: MORE_CALLS[name] for name in ("build of a log", "search, several")}
     shown = shown_on_a_terminal(calls, 80)

@@ -126,6 +126,7 @@ class TestLongLines:
         )
         assert titles() == ["anchor"]
 
+    @pytest.mark.slow
     def test_a_long_first_line_is_no_header(self, build, length):
         text = build(1, items=b"x" * length + b"\n1,kettle\n")
         assert "items.csv: more than 1,000 characters of a column's name are refused" in text

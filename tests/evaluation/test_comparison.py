@@ -342,6 +342,7 @@ def test_made_queries_are_those_of_the_catalog_before(store, names):
     assert before.asked == len(made)
 
 
+@pytest.mark.slow
 def test_another_seed_makes_other_queries(things, monkeypatch, all_heads):
     monkeypatch.setattr(compared, "PER_KIND", 2)
     one, other = (things.compare(heads="lexical", random_state=seed) for seed in (0, 1))

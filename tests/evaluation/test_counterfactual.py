@@ -56,6 +56,7 @@ def places_of(part, log):
 
 @pytest.mark.parametrize("rating", ["the opposite", 5.0, 40.0])
 @pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.slow
 def test_other_ratings_of_what_is_held_out_change_nothing_learned(log, learned, protocol, rating):
     """40, beyond the scale: a rating that is held out must not stretch it either."""
     held_out = places_of(split(log, protocol).test, log)

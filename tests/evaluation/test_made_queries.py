@@ -432,6 +432,7 @@ def _names(engine):
     return engine.current_build.catalog.names(np.arange(engine.current_build.n_items))
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_report(report, topics):
     assert topics.evaluate_search(random_state=2).to_dict() == report.to_dict()
 

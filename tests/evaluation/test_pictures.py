@@ -100,6 +100,7 @@ def seen_labels(axis):
     return [label for place, label in pairs if low <= place <= high]
 
 
+@pytest.mark.slow
 def test_texts_neither_overlap_nor_leave_the_picture(recommended):
     long = Panel(
         "Groups with long names",

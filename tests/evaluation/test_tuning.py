@@ -68,6 +68,7 @@ def test_what_is_found_is_never_worse_on_the_validation_part(searched):
 
 
 @protocols
+@pytest.mark.slow
 def test_texts_are_learned_from_by_what_each_fit_is_shown(
     log_with_new_items, keys, protocol, monkeypatch
 ):
@@ -141,6 +142,7 @@ def test_figures_of_the_test_part_are_those_of_evaluate(log, nine_trials):
     assert low <= found.difference <= high
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_result_on_one_thread_and_on_two(log):
     found = []
     for threads in (1, 2):
@@ -248,6 +250,7 @@ def test_a_log_that_cannot_be_split_twice_is_refused():
         tune(log)
 
 
+@pytest.mark.slow
 def test_of_many_users_a_sample_is_judged_and_that_is_said(log, nine_trials, monkeypatch):
     every = nine_trials
     assert every.users == every.eligible_users > 80

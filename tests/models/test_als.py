@@ -81,6 +81,7 @@ class TestImplicitALS:
         expected = np.linalg.solve(matrix, users.T @ c[:, 0])
         assert np.allclose(model.item_embeddings_[0], expected, rtol=1e-3)
 
+    @pytest.mark.slow
     def test_many_components_over_a_history_longer_than_what_is_gathered(self, much_met):
         fits = (ImplicitALS(130, max_iter=n, random_state=0).fit(much_met) for n in (1, 2, 3))
         losses = [objective(fitted, much_met) for fitted in fits]

@@ -285,6 +285,7 @@ def packed(path, rows, strings="", styles=""):
             archive.writestr(name, content)
 
 
+@pytest.mark.slow
 def test_a_text_that_cells_of_a_spreadsheet_share_is_measured(tmp_path):
     rows = (f'<row r="{k}"><c r="A{k}" t="s"><v>0</v></c></row>' for k in range(2, 20_000))
     packed(tmp_path / "t.xlsx", "".join(rows), f"<si><t>{'x' * 800_000}</t></si>")

@@ -66,6 +66,7 @@ def written(rows, sign, chance):
 @pytest.mark.parametrize(
     "seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))]
 )
+@pytest.mark.slow
 def test_the_header_and_every_row_of_ordinary_tables_stay(seed, tmp_path):
     chance = random.Random(seed)
     lost = []
@@ -155,6 +156,7 @@ def test_a_title_that_is_taken_for_the_header_is_a_warning(tmp_path, text, line)
     )
 
 
+@pytest.mark.slow
 def test_a_header_longer_than_the_sample_is_read_whole(tmp_path):
     names = [f"{'column, ' * 8}{k}" for k in range(1_900)]
     (tmp_path / "t.csv").write_text(f"{';'.join(names)}\n{';'.join('x' * 1_900)}\n" * 3)

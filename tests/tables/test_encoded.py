@@ -121,6 +121,7 @@ def check_in_pieces(folder, in_pieces, seeds, sizes):
     return n_read
 
 
+@pytest.mark.slow
 def test_a_log_in_pieces_is_the_log_as_a_whole(tmp_path, in_pieces):
     assert check_in_pieces(tmp_path, in_pieces, range(3), [5])
 

@@ -24,6 +24,7 @@ def data():
         ("ml-1m", 3_883, 1_000_209, 6_040),
     ],
 )
+@pytest.mark.slow
 def test_movielens_is_read_with_the_published_counts(data, name, films, ratings, users):
     dataset = read_source(data / name)
     log = dataset.interactions
