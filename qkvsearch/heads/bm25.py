@@ -272,7 +272,8 @@ class TermKeys(ABC):
         if not found:
             return NO_MATCHES
         if len(found) == 1:
-            only = found[0]._replace(factor=found[0].factor * boost)
+            word, items, weights, factor = found[0]
+            only = PostingList(word, items, weights, factor * boost)
             return TermMatches([only], only.items, only.scaled)
 
         # The weights without the idf of each expansion, and then with the one of all.

@@ -64,6 +64,8 @@ def titled(models: StoredModels, words: Sequence[Token], is_whole: bool) -> np.n
     # Only the items with the rarest word are compared.
     rarest = min((word.term for word in words), key=keys.n_with)
     items, _ = keys.postings(rarest)
+    if not len(items):
+        return np.zeros(0, np.int64)
     spellings = [word.text for word in words]
     return models.words.items_starting_with(spellings, items.astype(np.int64), is_whole)
 

@@ -402,9 +402,11 @@ class _Corrector:
         parts = split_compound(word, index.spellings, self.models.analyzer.language)
         if parts:
             return Change(typed, " ".join(parts), COMPOUND, "compound")
-        # Looking up all pieces at once takes less time than up to the first cut that fits.
+        # Looking up many pieces at once takes less time than up to the first cut that fits. Few
+        # beginnings are words, so most ends need not be looked up.
         cuts = range(1, len(word))
-        pieces = index.known([*(word[:cut] for cut in cuts), *(word[cut:] for cut in cuts)])
+        beginnings = index.known([word[:cut] for cut in cuts])
+        pieces = beginnings | index.known([word[len(first) :] for first in beginnings])
         parts = split_in_two(word, pieces.__contains__, shortest=1)
         if parts and self._are_neighbours(*parts):
             return Change(typed, " ".join(parts), ERROR_PENALTY, "blank")

@@ -298,6 +298,10 @@ def _first_in_a_head(all_scores: Sequence[np.ndarray], positions: np.ndarray) ->
 
 def _ranks(scores: np.ndarray, positions: np.ndarray) -> np.ndarray:
     """Return how many items have a higher score than each of these, (n,)."""
+    if len(positions) <= FIRST_RANKS:
+        # To find which scores are equal takes longer than to count these few.
+        counts = [np.count_nonzero(scores > score) for score in scores[positions]]
+        return np.array(counts, dtype=np.int64)
     distinct, which = np.unique(scores[positions], return_inverse=True)
     ranks = [int(np.count_nonzero(scores > score)) for score in distinct]
     return np.array(ranks, dtype=np.int64)[which]

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
 
-from qkvsearch._utils.caching import cached_by_word, cached_property
+from qkvsearch._utils.caching import MAX_LENGTH, cached_property
 
 # A query asks for the row of each of its words several times.
 CACHED_ROWS = 4096
@@ -38,11 +37,19 @@ class Vocabulary:
         >>> Vocabulary.of(["cat", "dog"]).row("dog")
         1
         """
-        return self._cached_row(term)
+        row = self._cached_rows.get(term)
+        if row is None:
+            row = _row(self.terms, term)
+            if len(term) <= MAX_LENGTH:
+                if len(self._cached_rows) >= CACHED_ROWS:
+                    self._cached_rows.clear()
+                self._cached_rows[term] = row
+        return row
 
     @cached_property
-    def _cached_row(self) -> Callable[[str], int]:
-        return cached_by_word(partial(_row, self.terms), CACHED_ROWS)
+    def _cached_rows(self) -> dict[str, int]:
+        # A query asks for so many rows that the call of an `lru_cache` would be most of the time.
+        return {}
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what is pickled: the terms, without the rows that are cached."""
