@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 
 import pytest
 
@@ -30,6 +31,12 @@ def own_models(no_models):
         else:
             patch.setenv("QKVSEARCH_MODELS", OWN_MODELS)
         yield
+
+
+def pytest_configure():
+    """Heed Ctrl-C, which tests send: a shell starts what runs in the background without it."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(wrapper=True)
