@@ -43,26 +43,6 @@ export function roundedTo(values, total, digits = 3) {
   return rounded.map((value) => value / unit);
 }
 
-// Sums of the same numbers in another order differ by less.
-const SAME = 1e-4;
-
-/** The numbers rounded so that they add up to the rounded total, and those that are also in a list `above`, which
- *  adds up to the same total, as they are shown there. */
-export function addingUpBeside(values, total, above, digits = 3) {
-  const shownAbove = addingUp(above, total, digits);
-  const free = above.map((_, place) => place);
-  const known = values.map((value) => {
-    const found = free.findIndex((place) => Math.abs(above[place] - value) < SAME);
-    return found < 0 ? null : shownAbove[free.splice(found, 1)[0]];
-  });
-  const others = values.filter((_, place) => known[place] === null);
-  // Nothing could be rounded so that the sum is right.
-  if (!others.length && isSum(values, total)) return known;
-  const rest = total - known.reduce((all, value) => all + value, 0);
-  const rounded = isSum(values, total) ? roundedTo(others, rest, digits) : addingUp(others, rest, digits);
-  return known.map((value) => value ?? rounded.shift());
-}
-
 /** An amount: by a code as the language writes it, by a sign as the catalog has it. */
 export function money(amount, currency, language) {
   const digits = { minimumFractionDigits: Number.isInteger(amount) ? 0 : 2, maximumFractionDigits: 2 };

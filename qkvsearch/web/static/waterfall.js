@@ -1,5 +1,6 @@
-// The bars of a waterfall: each begins where the one before it ends.
+// A waterfall: its bars, each of which begins where the one before it ends, and its numbers in a table below it.
 import { el } from "./dom.js";
+import { addingUp, isSum, roundedTo } from "./numbers.js";
 
 /** A bar for each of these values, in one room that holds them all, zero included. */
 export function bars(values) {
@@ -12,4 +13,24 @@ export function bars(values) {
     const fill = el("span", { class: value < 0 ? "bar-fill less" : "bar-fill", style });
     return el("span", { class: "bar-room", "aria-hidden": "true" }, fill);
   });
+}
+
+// Sums of the same numbers in another order differ by less.
+const SAME = 1e-4;
+
+/** The numbers rounded so that they add up to the rounded total, and those that are also in a list `above`, which
+ *  adds up to the same total, as they are shown there. */
+export function addingUpBeside(values, total, above, digits = 3) {
+  const shownAbove = addingUp(above, total, digits);
+  const free = above.map((_, place) => place);
+  const known = values.map((value) => {
+    const found = free.findIndex((place) => Math.abs(above[place] - value) < SAME);
+    return found < 0 ? null : shownAbove[free.splice(found, 1)[0]];
+  });
+  const others = values.filter((_, place) => known[place] === null);
+  // Nothing could be rounded so that the sum is right.
+  if (!others.length && isSum(values, total)) return known;
+  const rest = total - known.reduce((all, value) => all + value, 0);
+  const rounded = isSum(values, total) ? roundedTo(others, rest, digits) : addingUp(others, rest, digits);
+  return known.map((value) => value ?? rounded.shift());
 }

@@ -394,7 +394,8 @@ def test_what_is_wrong_with_a_filter_can_be_seen_in_the_pages_language(site, vis
 
 
 BESIDE = """async lists => {
-  const { addingUp, addingUpBeside } = await import("/static/words.js");
+  const { addingUp } = await import("/static/words.js");
+  const { addingUpBeside } = await import("/static/waterfall.js");
   return lists.map(([values, total, above]) =>
     [addingUpBeside(values, total, above), addingUp(above, total)]);
 }"""

@@ -1,8 +1,8 @@
 // Why one hit has its score: reasons in words, what each head adds, and a table word by word.
 import { el, owned } from "../dom.js";
 import { contributions, encoders, family, labelled, named } from "../heads.js";
-import { bars } from "../waterfall.js";
-import { addingUp, addingUpBeside, count, knows, listedAs, number, roundedTo, say, signed } from "../words.js";
+import { addingUpBeside, bars } from "../waterfall.js";
+import { addingUp, count, knows, listedAs, number, roundedTo, say, signed } from "../words.js";
 import { translated } from "./translated.js";
 
 /** The panel: reasons as a waterfall, and further reasons one step away. hit: of /explain, with `reasons` and `map`;
