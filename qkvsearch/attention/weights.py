@@ -132,8 +132,6 @@ def _share(values: Array, empty: Array, empty_rows: str, axis: int = -1) -> Arra
     """Divide each value by the sum of its row."""
     xp = namespace(values)
     total = xp.sum(values, axis=axis, keepdims=True)
-    if not xp.any(empty):
-        return values / total
     return _fill(values / xp.where(empty, xp.ones_like(total), total), empty, empty_rows, axis)
 
 

@@ -19,11 +19,12 @@ export const fields = () => columns.map((column) => column.name).join(",");
 // Of each id: a promise of all cells of the item.
 const wholes = new Map();
 
-/** All cells of an item, for which it asks once; none of them where the server refuses that. */
+/** All cells of an item, for which it asks once; none where the server refuses that, or, until the next time, where
+ *  there is no answer. */
 export function whole(id) {
   if (!wholes.has(id)) {
     const found = ask(`items/${encodeURIComponent(id)}`).catch((error) => {
-      if (!(error instanceof Refused)) throw error;
+      if (!(error instanceof Refused)) wholes.delete(id);
       return {};
     });
     wholes.set(id, found);
