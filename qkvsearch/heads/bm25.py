@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from qkvsearch._utils.caching import cached_by_word, cached_property
+from qkvsearch._utils.scratch import pieces_of
 from qkvsearch.scores.components import Components, ScoreComponent
 from qkvsearch.scores.fusion import Scores
 from qkvsearch.text.analysis import Analyzer, Token, resolve_code
@@ -391,7 +392,11 @@ class TermCounts:
 
     def lengths(self, n_items: int) -> np.ndarray:
         """Return how many words each item has, int32 (n_items,)."""
-        return np.bincount(self.items, self.counts, n_items).astype(np.int32)
+        lengths = np.zeros(n_items)
+        # `bincount` copies what it counts, to twice the size.
+        for span in pieces_of(len(self.items)):
+            lengths += np.bincount(self.items[span], self.counts[span], n_items)
+        return lengths.astype(np.int32)
 
 
 @dataclass(frozen=True)

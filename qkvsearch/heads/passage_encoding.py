@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 
 from qkvsearch._utils.callbacks import Progress
+from qkvsearch.text.analyzed import AnalyzedTexts, TextParts
 from qkvsearch.text.text_encoder import EncodedItems, TextEncoder, encoded_with_tokens
 
 # The number of passages whose embeddings and tokens are in memory at a time.
@@ -17,7 +17,7 @@ PASSAGES_PER_BATCH = 4096
 def encoded_passages(
     name: str,
     encoder: TextEncoder,
-    fields: Sequence[Sequence[str]],
+    fields: Sequence[TextParts] | Sequence[AnalyzedTexts],
     progress: Progress,
     longest: int = 0,
 ) -> Iterator[tuple[EncodedItems, list[np.ndarray]]]:
@@ -48,16 +48,14 @@ def encoded_passages(
         yield EncodedItems(columns, None if encoder.limit is None else cut), joined
 
 
-def _distinct(texts: Sequence[str], start: int, stop: int) -> tuple[Any, np.ndarray]:
-    """Return the distinct ones of texts[start:stop], and the number of each text among them."""
-    numbers: dict[str, int] = {}
-    rows: list[int] = []
-    number_of = np.empty(stop - start, np.int64)
-    for i in range(start, stop):
-        number = numbers.setdefault(texts[i], len(numbers))
-        if number == len(rows):
-            rows.append(i)
-        number_of[i - start] = number
+def _distinct(
+    column: TextParts | AnalyzedTexts, start: int, stop: int
+) -> tuple[Sequence[str], np.ndarray]:
+    """Return the distinct ones of column[start:stop], and the number of each text among them."""
     # Texts that are analyzed already are not analyzed again.
-    take = getattr(texts, "take", None)
-    return take(np.array(rows)) if take is not None else list(numbers), number_of
+    if not isinstance(column, TextParts):
+        assert isinstance(column.texts, TextParts)
+        rows, number_of = column.texts.distinct(slice(start, stop))
+        return column.take(rows), number_of
+    rows, number_of = column.distinct(slice(start, stop))
+    return [column[row] for row in rows.tolist()], number_of

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from qkvsearch._utils.scratch import give_back
+from qkvsearch._utils.scratch import give_back, pieces_of
 from qkvsearch.heads.answerability import (
     LATIN,
     OTHER,
@@ -49,8 +49,10 @@ MAX_UNRELATED_COSINE = 0.5
 NOISE_QUANTILE = 0.95
 # Stronger evidence is always more of an answer, also where titles tell nothing of the texts.
 MIN_SLOPE = 0.05
-# Scores in memory at a time, of all items and a batch of texts: 64 MiB.
-MAX_SCORES = 1 << 24
+# Scores in memory at a time, of all items and a batch of texts: 16 MiB, and twice that as float64.
+MAX_SCORES = 1 << 22
+# Keys that are read at a time: those of a large catalog are in a file.
+KEYS_AT_ONCE = 1 << 14
 
 # Texts to each head's best scores, of arrays (n_texts,).
 BestScores = Callable[[Sequence[str]], Mapping[str, BestScore]]
@@ -74,16 +76,18 @@ def best_scores(
         return BestScore(*map(np.concatenate, zip(*of_batches, strict=True)))
 
     def cosines(name: str, batch: Sequence[str]) -> np.ndarray:
-        return encoders[name].encode_queries(batch) @ keys[name].T
+        queries, of_items = encoders[name].encode_queries(batch), keys[name]
+        scores = np.empty((len(batch), len(of_items)), np.float32)
+        for span in pieces_of(len(of_items), KEYS_AT_ONCE):
+            scores[:, span] = queries @ of_items[span].T
+            give_back(of_items)
+        return scores
 
     def by_words(batch: Sequence[str]) -> np.ndarray:
         return lexical_scores(lexical, batch, analyzer)
 
     def best(texts: Sequence[str]) -> dict[str, BestScore]:
-        dense = {}
-        for name in encoders:
-            dense[name] = highest(partial(cosines, name), texts)
-            give_back(keys[name])
+        dense = {name: highest(partial(cosines, name), texts) for name in encoders}
         return {"lexical": highest(by_words, texts), **dense}
 
     return best

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from qkvsearch._utils.callbacks import Progress
+from qkvsearch._utils.scratch import give_back, scratch_array
 from qkvsearch.heads.bm25 import ListedKeys
 from qkvsearch.heads.component import COLUMN_WEIGHTS
 from qkvsearch.heads.dense import DenseComponent
@@ -140,8 +141,8 @@ def _passage_keys(
     contents: BuildContents,
 ) -> EncodedItems:
     """Store the keys of passages, and return them as the one column of what is returned."""
-    # Pieces, and then their copy, would take twice the memory.
-    keys = np.empty((len(passages.split), encoder.n_components), np.float32)
+    # Pieces, and then their copy, would take twice the memory; many keys are in a file.
+    keys = scratch_array((len(passages.split), encoder.n_components), np.float32)
     cuts: list[np.ndarray] = []
 
     def spans() -> Iterator[np.ndarray]:
@@ -151,6 +152,7 @@ def _passage_keys(
             of_batch = items.keys(weights)
             keys[n_done : n_done + len(of_batch)] = of_batch
             n_done += len(of_batch)
+            give_back(keys)
             if items.cut is not None:
                 cuts.append(items.cut)
             yield from tokens

@@ -380,8 +380,12 @@ class Analyzer:
         >>> Analyzer().key_terms("C++, AC/DC, 25 m")
         ['c++', 'c', 'ac/dc', 'ac', 'dc', '25', '25m', 'm']
         """
+        return self.key_terms_of(text, self.tokens(text))
+
+    def key_terms_of(self, text: str, tokens: Iterable[Token]) -> list[str]:
+        """Return `key_terms` of a text whose `tokens` are known."""
         terms: list[str] = []
-        for token in self.tokens(text):
+        for token in tokens:
             terms.append(token.term)
             terms += token.variants
         if not text.isascii():

@@ -61,6 +61,17 @@ class TextParts(Sequence[str]):
     def __len__(self) -> int:
         return len(self.owners)
 
+    def distinct(self, rows: slice) -> tuple[np.ndarray, np.ndarray]:
+        """Return the rows of the distinct parts among some, int64 (m,), and the number of each part
+        among them, int64 (n,). Equal parts of two texts are two; all empty ones are one.
+        """
+        starts, ends = self.starts[rows], self.ends[rows]
+        is_empty = starts >= ends
+        owners = np.where(is_empty, -1, self.owners[rows])
+        spans = np.stack([owners, np.where(is_empty, 0, starts), np.where(is_empty, 0, ends)], 1)
+        _, first, number_of = np.unique(spans, axis=0, return_index=True, return_inverse=True)
+        return first + rows.start, number_of.ravel()
+
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(len(self)))]
@@ -152,7 +163,7 @@ class Runs:
     @cached_property
     def key_terms(self) -> RunTerms:
         """The terms by `Analyzer.key_terms`."""
-        return RunTerms.of(map(self.analyzer.key_terms, self.numbers))
+        return RunTerms.of(map(self.analyzer.key_terms_of, self.numbers, self.tokens))
 
     @cached_property
     def word_terms(self) -> RunTerms:
@@ -393,7 +404,7 @@ class AnalyzedTexts(Sequence[str]):
     @cached_property
     def n_tokens(self) -> np.ndarray:
         """The number of tokens of each text, int64 (n,)."""
-        return np.diff(_sums_before(self.runs.n_tokens.astype(np.int32)[self.numbers], self.indptr))
+        return _sums(self.runs.n_tokens, self.numbers, self.indptr)
 
     def key_counts(self) -> tuple[Vocabulary, csc_matrix]:
         """Return the terms by `Analyzer.key_terms`, and the counts: float32 (n, n_terms)."""
@@ -415,10 +426,12 @@ class AnalyzedTexts(Sequence[str]):
     @cached_property
     def _content_run_counts(self) -> csr_matrix:
         """The counts of runs without stop words, but in texts that have no others."""
-        is_content = ~self.runs.is_stop_word[self.numbers]
-        has_content = np.diff(_sums_before(is_content, self.indptr)) > 0
-        counted = is_content | ~np.repeat(has_content, np.diff(self.indptr))
-        indptr = _sums_before(counted, self.indptr)
+        is_content = ~self.runs.is_stop_word
+        n_content = _sums(is_content, self.numbers, self.indptr)
+        n_runs = np.diff(self.indptr)
+        has_content = n_content > 0
+        counted = is_content[self.numbers] | ~np.repeat(has_content, n_runs)
+        indptr = np.cumsum(np.append(0, np.where(has_content, n_content, n_runs)))
         by_run = self._runs_in_order(indptr, self.numbers[counted]).tocsc()
         by_run.sum_duplicates()  # in place
         return by_run.tocsr()
@@ -541,11 +554,14 @@ def _blocks(indptr: np.ndarray) -> Iterator[tuple[int, int]]:
         first = last
 
 
-def _sums_before(values: np.ndarray, indptr: np.ndarray) -> np.ndarray:
-    """Return the sum of the values before each place, int64. values: bool or int32."""
-    sums = np.zeros(len(values) + 1, np.int32)
-    np.cumsum(values, out=sums[1:])
-    return sums[indptr].astype(np.int64)
+def _sums(values: np.ndarray, numbers: np.ndarray, indptr: np.ndarray) -> np.ndarray:
+    """Return the sum of values[numbers[indptr[i] : indptr[i + 1]]] for each i, int64 (n,)."""
+    sums = np.empty(len(indptr) - 1, np.int64)
+    for first, last in _blocks(indptr):
+        before = np.cumsum(values[numbers[indptr[first] : indptr[last]]], dtype=np.int64)
+        places = indptr[first : last + 1] - indptr[first]
+        sums[first:last] = np.diff(np.append(0, before)[places])
+    return sums
 
 
 def _gather_spans(starts: np.ndarray, lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

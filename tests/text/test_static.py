@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from qkvsearch import errors
+from qkvsearch._utils import scratch
 from qkvsearch.errors import QkvError
 from qkvsearch.text.pretrained import model_files, static
 from qkvsearch.text.pretrained import subwords as _subwords
@@ -88,8 +89,8 @@ def test_the_second_pass_compares_no_token_without_weight(encoder):
     np.testing.assert_array_equal(tokens.vectors, VECTORS[[1, 2, 4]] * [[1], [0], [1]])
 
 
-def test_idf_counts_texts_not_occurrences(encoder):
-    idf = encoder.idf(["deep deep sea", "deep", "", "red"])
+def test_idf_counts_items_not_occurrences(encoder):
+    idf = encoder.idf([["deep deep sea", "", "", "red"], ["deep", "deep", "", ""]])
     assert idf[PIECES.index("deep")] == pytest.approx(np.log(5 / 3) + 1)
     assert idf[PIECES.index("sea")] == idf[PIECES.index("red")] == pytest.approx(np.log(5 / 2) + 1)
     assert idf[PIECES.index("注")] == pytest.approx(np.log(5) + 1)
@@ -112,7 +113,7 @@ def test_a_token_without_a_row_is_told_by_every_question(files, tmp_path):
     for ask in (
         encoder.encode,
         lambda text: encoder.encode_many([text]),
-        lambda text: encoder.idf([text]),
+        lambda text: encoder.idf([[text]]),
         lambda text: next(encoder.tokens_many([text], 9)),
     ):
         with pytest.raises(QkvError, match="has a token 4, and the table 2 rows"):
@@ -221,8 +222,6 @@ def test_a_long_text_is_cut_as_a_whole_one_is(wordllama, text):
     whole = wordllama.tokenizer.encode(small, add_special_tokens=False).ids
     [batch] = wordllama._batches([text])
     assert batch.ids.tolist() == whole
-    [distinct] = wordllama._batches([text], distinct=True)
-    assert set(distinct.ids.tolist()) == set(whole)
 
 
 def test_words_are_cut_alone_where_no_subword_is_the_end_of_a_line(wordllama):
@@ -234,8 +233,23 @@ def test_words_are_cut_alone_where_no_subword_is_the_end_of_a_line(wordllama):
     assert words.of_text(text).tolist() == together.tolist()
 
 
+def test_texts_that_are_cut_already_are_not_cut_again(wordllama, monkeypatch):
+    monkeypatch.setattr(static, "TOKENS", 300)
+    monkeypatch.setattr(scratch, "LARGE", 1024)
+    titles = [f"Title {n} of the deep sea" for n in range(len(LONG_TEXTS))]
+    fields = [titles, LONG_TEXTS]
+    idf, keys = wordllama.idf(fields), [wordllama.encode_many(column) for column in fields]
+    encoder = wordllama.having_cut(fields)
+    monkeypatch.setattr(static, "_readable", None)
+    assert encoder.idf(fields).tolist() == idf.tolist()
+    for column, expected in zip(fields, keys, strict=True):
+        pieces = [each.embeddings for each, _ in encoder.encode_with_tokens(column, 0)]
+        np.testing.assert_array_equal(np.concatenate(pieces), expected)
+        assert len(pieces) > (column is LONG_TEXTS)
+
+
 def test_weights_keep_the_words_that_were_cut(wordllama):
-    wordllama.idf(LONG_TEXTS)
+    wordllama.idf([LONG_TEXTS])
     weighted = wordllama.weighted(np.ones(len(wordllama.vectors)))
     assert weighted._recurring_words is wordllama._recurring_words
 

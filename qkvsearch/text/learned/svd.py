@@ -16,7 +16,7 @@ from qkvsearch.text.token_encoder import TokenEncoder
 # Components computed beyond the requested ones, which makes the requested ones exact.
 OVERSAMPLES = 10
 # Pairs of terms that are counted at a time.
-PAIRS_PER_BLOCK = 1 << 22
+PAIRS_PER_BLOCK = 1 << 21
 # A text of n terms has n² pairs of them. Where texts have more pairs in all than `MIN_PAIRS` and
 # than `PAIRS_PER_TERM` for each of their terms, terms that few texts have get no vectors. Else long
 # Chinese texts take minutes, as most pairs of characters are in one text alone. `MAX_PAIRS` are

@@ -8,7 +8,7 @@ Haddow and Birch 2016, section 3.2).
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -55,18 +55,14 @@ class RecurringWords(dict[str, bytes]):
         [subwords] = self.of_texts([text])
         return subwords
 
-    def of_texts(self, texts: Sequence[str], distinct: bool = False) -> list[np.ndarray | None]:
-        """Return `of_text` of each text. distinct: the subwords of a word that recurs in a text are
-        there once, in any order.
-        """
+    def of_texts(self, texts: Sequence[str]) -> list[np.ndarray | None]:
+        """Return `of_text` of each text."""
         found: list[np.ndarray | None] = [None] * len(texts)
-        waiting: dict[int, Collection[str]] = {}
+        waiting: dict[int, list[str]] = {}
         for number, text in enumerate(texts):
-            words: Collection[str] | None = self._words(text)
+            words = self._words(text)
             if words is None:
                 continue
-            if distinct:
-                words = set(words)
             found[number] = self._known(words)
             if found[number] is None:
                 waiting[number] = words
@@ -75,9 +71,7 @@ class RecurringWords(dict[str, bytes]):
         self._cut_waiting(waiting, found)
         return found
 
-    def _cut_waiting(
-        self, waiting: dict[int, Collection[str]], found: list[np.ndarray | None]
-    ) -> None:
+    def _cut_waiting(self, waiting: dict[int, list[str]], found: list[np.ndarray | None]) -> None:
         """Write the subwords of texts with new words, which are cut together, and empty `waiting`.
 
         waiting: the words of these texts, by their numbers.
@@ -93,7 +87,7 @@ class RecurringWords(dict[str, bytes]):
             found[number] = ids
         waiting.clear()
 
-    def _known(self, words: Collection[str]) -> np.ndarray | None:
+    def _known(self, words: Sequence[str]) -> np.ndarray | None:
         """Return the subwords of words that are remembered, None where one is not."""
         try:
             return np.frombuffer(b"".join(map(self.__getitem__, words)), np.int32)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from itertools import pairwise
@@ -14,6 +14,7 @@ import numpy as np
 
 from qkvsearch._utils.caching import cached_property
 from qkvsearch._utils.callbacks import Progress
+from qkvsearch._utils.scratch import GrowingArray, give_back
 from qkvsearch.errors import QkvError, install
 from qkvsearch.text.labelled import NEGLIGIBLE, LabelledVectors, unit_rows
 from qkvsearch.text.pretrained.model_files import TokenizerFile, open_tensors
@@ -31,8 +32,8 @@ TOKENIZER = "tokenizers/l2_supercat_tokenizer_config.json"
 TENSOR = "embedding.weight"
 # A subword of spaces and punctuation.
 PUNCTUATION = re.compile(r"[\s▁.,;:!?…'\"‘’“”()\[\]{}–—_-]+")
-# Texts, and their characters, that are tokenized at a time.
-BATCH, CHARACTERS = 16_384, 1 << 24
+# Texts, and their characters, that are tokenized at a time, and the tokens that are counted.
+BATCH, CHARACTERS, TOKENS = 16_384, 1 << 24, 1 << 22
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +45,20 @@ class CutTexts:
 
     def __len__(self) -> int:
         return len(self.indptr) - 1
+
+    @classmethod
+    def joined(cls, batches: Iterable[CutTexts]) -> CutTexts:
+        """Return the texts of all batches; many tokens are in a file."""
+        lengths, ids = [np.zeros(1, np.int64)], GrowingArray(np.int32)
+        for batch in batches:
+            lengths.append(np.diff(batch.indptr))
+            ids.append(batch.ids)
+        return cls(np.cumsum(np.concatenate(lengths)), ids.whole())
+
+    def part(self, start: int, end: int) -> CutTexts:
+        """Return the texts from one to before another."""
+        indptr = self.indptr[start : end + 1]
+        return CutTexts(indptr - indptr[0], self.ids[indptr[0] : indptr[-1]])
 
     def first(self, longest: int) -> list[np.ndarray]:
         """Return the first tokens of each text, int32 (n,)."""
@@ -78,6 +93,9 @@ class StaticEncoder(TableEncoder):
     vectors: np.ndarray
     weights: np.ndarray | None = None
 
+    # Columns of texts that are cut already: see `having_cut`.
+    cut: tuple[tuple[Sequence[str], CutTexts], ...] = ()
+
     kind: ClassVar[str] = "static"
     is_pretrained: ClassVar[bool] = True
 
@@ -108,9 +126,16 @@ class StaticEncoder(TableEncoder):
         """Return the encoder with weights (n_tokens,). Raises `QkvError` for another shape."""
         if np.shape(weights) != (len(self.vectors),):
             raise QkvError(f"weights are {np.shape(weights)}, not ({len(self.vectors)},)")
-        encoder = replace(self, weights=np.asarray(weights, dtype=np.float32))
+        return self._with(weights=np.asarray(weights, dtype=np.float32))
+
+    def having_cut(self, fields: Sequence[Sequence[str]]) -> StaticEncoder:
+        """Return the encoder with columns of texts cut into tokens, for their weights and keys."""
+        return self._with(cut=tuple((column, self._whole(column)) for column in fields))
+
+    def _with(self, **changed: Any) -> StaticEncoder:
+        encoder = replace(self, **changed)
         if "_recurring_words" in vars(self):
-            # It cuts words as this one does, which has read the texts for the weights.
+            # It cuts words as this one does, which may have read texts.
             vars(encoder)["_recurring_words"] = self._recurring_words
         return encoder
 
@@ -152,15 +177,23 @@ class StaticEncoder(TableEncoder):
         counts.data = counts.data * self._shares(counts.indices)
         return unit_rows(counts @ self._float_vectors, NEGLIGIBLE)
 
-    def idf(self, texts: Sequence[str]) -> np.ndarray:
+    def idf(self, fields: Sequence[Sequence[str]]) -> np.ndarray:
         """Compute weights from a catalog, float32 (n_tokens,): ln((1 + N) / (1 + n)) + 1 for a
-        token that n of N texts have, 0 for spaces and punctuation, which mean nothing and are rare.
+        token that n of N items have, 0 for spaces and punctuation, which mean nothing and are rare.
         Manning, Raghavan and Schütze 2008, section 6.2.1, smoothed.
+
+        fields: the text columns, each with one text for each item.
         """
-        having = np.zeros(len(self.vectors), dtype=np.int64)
-        for batch in self._batches(texts, distinct=True):
-            having += np.bincount(batch.counts(len(having)).indices, minlength=len(having))
-        weights = (np.log((1 + len(texts)) / (1 + having)) + 1).astype(np.float32)
+        columns = [self._whole(texts) for texts in fields]
+        n_items, n_tokens = len(columns[0]), len(self.vectors)
+        lengths = np.sum([np.diff(cut.indptr) for cut in columns], axis=0)
+        having = np.zeros(n_tokens, dtype=np.int64)
+        start = 0
+        for end in _ends_of_batches(lengths.tolist(), TOKENS):
+            tokens = sum(cut.part(start, end).counts(n_tokens) for cut in columns)
+            having += np.bincount(tokens.indices, minlength=n_tokens)
+            start = end
+        weights = (np.log((1 + n_items) / (1 + having)) + 1).astype(np.float32)
         vocabulary = self.tokenizer.vocabulary()
         weights[[row for token, row in vocabulary.items() if PUNCTUATION.fullmatch(token)]] = 0
         return weights
@@ -205,14 +238,27 @@ class StaticEncoder(TableEncoder):
             )
         return ids
 
-    def _batches(self, texts: Sequence[str], distinct: bool = False) -> Iterator[CutTexts]:
-        """Yield batches of tokenized texts. distinct: a token that recurs in a text may be left
-        out.
-        """
+    def _whole(self, texts: Sequence[str]) -> CutTexts:
+        """Return tokenized texts, all at once."""
+        known = self._known_cut(texts)
+        return CutTexts.joined(self._batches(texts)) if known is None else known
+
+    def _known_cut(self, texts: Sequence[str]) -> CutTexts | None:
+        return next((cut for column, cut in self.cut if column is texts), None)
+
+    def _batches(self, texts: Sequence[str]) -> Iterator[CutTexts]:
+        """Yield batches of tokenized texts."""
         start = 0
-        for end in _ends_of_batches(texts):
+        known = self._known_cut(texts)
+        if known is not None:
+            for end in _ends_of_batches(np.diff(known.indptr).tolist(), TOKENS):
+                yield known.part(start, end)
+                give_back(known.ids)
+                start = end
+            return
+        for end in _ends_of_batches(map(len, texts), CHARACTERS):
             batch = list(map(_readable, texts[start:end]))
-            rows = self._cut_by_words(batch, distinct)
+            rows = self._cut_by_words(batch)
             others = [text for text, ids in zip(batch, rows, strict=True) if ids is None]
             encodings = self.tokenizer.encode_batch_fast(others, add_special_tokens=False)
             ids_of_others = (np.array(encoding.ids, np.int32) for encoding in encodings)
@@ -221,11 +267,11 @@ class StaticEncoder(TableEncoder):
             yield CutTexts(indptr, self._checked(np.concatenate(ids)))
             start = end
 
-    def _cut_by_words(self, texts: list[str], distinct: bool) -> list[np.ndarray | None]:
+    def _cut_by_words(self, texts: list[str]) -> list[np.ndarray | None]:
         """Return the tokens of long texts, int32 (n,) each; None for those that are cut whole."""
         if max(map(len, texts), default=0) < LONG or self._recurring_words is None:
             return [None] * len(texts)
-        return self._recurring_words.of_texts(texts, distinct)
+        return self._recurring_words.of_texts(texts)
 
     @cached_property
     def _recurring_words(self) -> RecurringWords | None:
@@ -239,17 +285,17 @@ def _readable(text: str) -> str:
     return "" if is_blank(text) else in_small_letters(whole(text))
 
 
-def _ends_of_batches(texts: Sequence[str]) -> Iterator[int]:
-    """Yield where each batch of texts ends."""
-    n_texts = n_characters = 0
-    for number, text in enumerate(texts):
+def _ends_of_batches(lengths: Iterable[int], most: int) -> Iterator[int]:
+    """Yield where each batch of texts ends. lengths: of the texts. most: of a batch."""
+    n_texts = total = number = 0
+    for number, length in enumerate(lengths, 1):
         n_texts += 1
-        n_characters += len(text)
-        if n_texts == BATCH or n_characters >= CHARACTERS:
-            yield number + 1
-            n_texts = n_characters = 0
+        total += length
+        if n_texts == BATCH or total >= most:
+            yield number
+            n_texts = total = 0
     if n_texts:
-        yield len(texts)
+        yield number
 
 
 def in_small_letters(text: str) -> str:
