@@ -189,3 +189,14 @@ def test_texts_without_a_word(texts):
         assert counts.nnz == 0
         assert vocabulary.rows(["", "!!"]).tolist() == [-1, -1]
     assert read.counts_in(Vocabulary.of(["sea"])).shape == (len(texts), 1)
+
+
+def test_parts_are_distinct_by_where_they_are():
+    texts = ["deep sea", "deep sea"]
+    owners, starts, ends = np.array([0, 0, 0, 0, 1, 1, 1]), np.zeros(7, np.int64), np.full(7, 9)
+    # Two parts of one text, and three empty ones of both.
+    starts[1], ends[1], ends[3], starts[4:6], ends[4:6] = 5, 8, 0, 6, 6
+    parts = TextParts(texts, owners, starts, ends)
+    rows, number_of = parts.distinct(slice(1, 7))
+    assert sorted(rows.tolist()) == [1, 2, 3, 6]
+    assert [parts[row] for row in rows[number_of].tolist()] == parts[1:7]
