@@ -15,13 +15,12 @@ import sys
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent
-CLAIMS, DEFAULTS = (
-    [path.stem for path in sorted((FOLDER / name).glob("*.py"))] for name in ("claims", "defaults")
-)
+CLAIMS = [path.stem for path in sorted((FOLDER / "claims").glob("*.py"))]
+DEFAULTS = [path.stem for path in sorted((FOLDER / "defaults").glob("*.py"))]
 
 
 def run(module: str, *arguments: str) -> int:
-    """Run a module of this folder in a process; its exit code."""
+    """Run a module of this folder in a process. Return its exit code."""
     paths = [str(FOLDER.parent), *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
     command = [sys.executable, "-m", f"benchmarks.{module}", *arguments]
@@ -30,10 +29,17 @@ def run(module: str, *arguments: str) -> int:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--only", action="append", metavar="NAME[:PART]", help="one script, or a "
-                        "part of it; may be repeated")  # fmt: skip
-    parser.add_argument("--no-times", action="store_true", help="keep the qualities alone, which "
-                        "a busy machine has too")  # fmt: skip
+    parser.add_argument(
+        "--only",
+        action="append",
+        metavar="NAME[:PART]",
+        help="one script, or a part of it; may be repeated",
+    )
+    parser.add_argument(
+        "--no-times",
+        action="store_true",
+        help="keep the qualities alone, which a busy machine has too",
+    )
     parser.add_argument("--list", action="store_true", help="list the scripts")
     chosen = parser.parse_args()
     if chosen.list:
@@ -49,7 +55,10 @@ def main() -> int:
     for name, _, part in named:
         print(f"# {name}", flush=True)
         module = f"{'claims' if name in CLAIMS else 'defaults'}.{name}"
-        if run(module, *filter(None, [part]), *["--no-times"] * chosen.no_times):
+        arguments = [part] if part else []
+        if chosen.no_times:
+            arguments.append("--no-times")
+        if run(module, *arguments):
             failed.append(name)
     if failed:
         print(f"failed, their former results stay: {', '.join(failed)}", file=sys.stderr)

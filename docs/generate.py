@@ -27,8 +27,12 @@ from qkvsearch.tables.files.file_format import BinaryFormat, TextFormat
 from qkvsearch.tables.files.tables import BINARY_FORMATS, TEXT_FORMATS
 
 DOCS = Path(__file__).parent
-NAMES = ("commands", "api", "points", "teaching", "trust", "formats")
-PAGE, API, POINTS, TEACHING, TRUST, FORMATS = (DOCS / f"{name}.md" for name in NAMES)
+PAGE = DOCS / "commands.md"
+API = DOCS / "api.md"
+POINTS = DOCS / "points.md"
+TEACHING = DOCS / "teaching.md"
+TRUST = DOCS / "trust.md"
+FORMATS = DOCS / "formats.md"
 TESTS = DOCS.parent / "tests"
 INTRODUCTION = """# Commands
 

@@ -5,10 +5,12 @@ import pytest
 
 import qkvsearch as qkv
 from qkvsearch.engine import build
-from qkvsearch.errors import UnknownIdError
+from qkvsearch.errors import DataError, UnknownIdError
 from qkvsearch.store import Workspace
 from qkvsearch.store import workspace as workspace_module
+from qkvsearch.store.logged_searches import read_log
 from qkvsearch.store.records import RecordsDatabase
+from qkvsearch.store.search_log import SearchLog
 
 ITEMS = pd.DataFrame({"id": ["a", "b", "c"], "title": ["red fox", "blue sea", "green tea"]})
 
@@ -98,3 +100,13 @@ def test_what_could_not_be_removed_is_said(tmp_path, monkeypatch):
     monkeypatch.setattr(workspace_module.shutil, "rmtree", lambda *_, **__: None)
     _learned, build_left = engine.forget("secretperson").notes
     assert "could not be removed" in build_left
+
+
+@pytest.mark.parametrize("user", ["", "  ", "\u3000"])
+def test_a_blank_id_forgets_no_search_of_others(tmp_path, user):
+    with qkv.build(tmp_path / "ws", items=pd.DataFrame({"id": [1], "title": ["Tent"]})) as engine:
+        log = SearchLog(tmp_path / "ws", 30, print)
+        assert log.add_search("v", "tent", total=1, shown=[1])
+        with pytest.raises(DataError, match="`user` must be an id that is not blank"):
+            engine.forget(user)
+        assert [search.query for search in read_log(tmp_path / "ws").searches] == ["tent"]

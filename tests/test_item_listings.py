@@ -80,6 +80,8 @@ def test_what_most_know_is_first_those_recorded_since_included(things):
     for user, item in [("a", "i05"), ("new", "i09"), ("new", "i09"), ("b", "i09"), ("new", "i03")]:
         things.record(user, item)
     assert numbers(things.items.list(sort="users", k=5)) == [5, 9, 7, 2, 3]
+    fewest = things.items.list(sort="-users")
+    assert sorted(numbers(fewest[-2:])) == [5, 9]
     counts = things.current_build.histories.user_counts
     assert counts.tolist() == [things.show(f"i{n:02}")["users"] for n in range(12)]
 

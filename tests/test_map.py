@@ -168,8 +168,9 @@ def test_of_many_items_some_are_drawn_and_it_is_said(movies, monkeypatch):
     monkeypatch.setattr(projection, "MAX_DRAWN", 50)
     # The stored map of all items stays: other tests read it.
     monkeypatch.setattr(projection, "write_checksummed", lambda path, content: None)
-    found = projection.item_map(movies.current_build.recommender, None)
-    again = projection.item_map(movies.current_build.recommender, None)
+    build = movies.current_build
+    found = projection.item_map(build.recommender, build.models.main_head)
+    again = projection.item_map(build.recommender, build.models.main_head)
     assert len(found.items) == len(set(found.items.tolist())) == len(found.positions) == 50
     np.testing.assert_array_equal(found.items, again.items)
     assert found.notes == [f"50 of {movies.n_items} items, a random sample, always the same."]

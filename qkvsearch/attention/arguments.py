@@ -23,7 +23,14 @@ from qkvsearch.attention.array_api import (
     working_dtype,
 )
 from qkvsearch.attention.masks import add, as_mask, check_window, hide, hide_far
-from qkvsearch.attention.scores import SCORES, Score, cap, check_factor, check_widths
+from qkvsearch.attention.scores import (
+    SCORES,
+    Score,
+    cap,
+    check_factor,
+    check_softcap,
+    check_widths,
+)
 from qkvsearch.attention.weights import EMPTY_ROWS, NORMALIZERS, named
 
 ALL = slice(0, None)
@@ -241,6 +248,7 @@ class AttentionOptions:
         if not isinstance(self.is_causal, bool | np.bool_):
             raise TypeError(f"is_causal must be True or False, got {self.is_causal!r}")
         check_factor("scale", self.scale)
+        check_softcap(self.softcap)
         check_window(*self.sides, self.causal_offset)
 
     def check_widths(self, query: Array, key: Array) -> None:

@@ -123,7 +123,8 @@ def _times(mixed: Array, factor: Array) -> Array:
 
 def check_size(block_size: BlockSize) -> None:
     """Raise ValueError unless `block_size` is "auto" or a positive integer."""
-    if block_size != "auto" and not (isinstance(block_size, int | np.integer) and block_size > 0):
+    is_whole = isinstance(block_size, int | np.integer) and not isinstance(block_size, bool)
+    if block_size != "auto" and not (is_whole and block_size > 0):
         raise ValueError(f'block_size must be "auto" or a positive integer, got {block_size!r}')
 
 

@@ -136,6 +136,14 @@ def _in_working_dtype(query: Array, key: Array) -> tuple[Array, Array]:
 SCORES: Mapping[str, Score] = {"dot": dot_score, "cosine": cosine_score}
 
 
+def check_softcap(softcap: float) -> None:
+    """Raise TypeError for what is no number, and ValueError for one that is negative."""
+    if not isinstance(softcap, Real):
+        raise TypeError(f"softcap must be a number, got {type(softcap).__name__}")
+    if not softcap >= 0:
+        raise ValueError(f"softcap must be positive, or 0 for none, got {softcap}")
+
+
 def cap(scores: Array, softcap: float) -> Array:
     """Keep scores within ±softcap, smoothly: softcap · tanh(scores / softcap); 0 is off.
 
@@ -145,10 +153,7 @@ def cap(scores: Array, softcap: float) -> Array:
     >>> cap(np.array([0.0, 1.0, 1000.0]), softcap=10).round(3)
     array([ 0.   ,  0.997, 10.   ])
     """
-    if not isinstance(softcap, Real):
-        raise TypeError(f"softcap must be a number, got {type(softcap).__name__}")
-    if not softcap >= 0:
-        raise ValueError(f"softcap must be positive, or 0 for none, got {softcap}")
+    check_softcap(softcap)
     if softcap in (0, math.inf):
         return scores
     limit = float(softcap)

@@ -46,6 +46,7 @@ COLUMN = 24  # each optional column of a row
 USER = 932
 LEARNED_ITEM = 3_800  # an item's embedding and its neighbours
 MAX_SHARE = 0.8  # of the machine's memory
+
 FILE = click.Path(path_type=str)  # a Path would change an address such as s3a://bucket/log
 
 

@@ -19,7 +19,7 @@ from qkvsearch.cli.plot_option import plot_option, require_plot, write_plot
 from qkvsearch.cli.render import Output, output_options
 from qkvsearch.cli.text_table import to_table
 from qkvsearch.cli.wrapping import filled
-from qkvsearch.errors import Count, QkvError, quantity
+from qkvsearch.errors import Count, quantity
 
 if TYPE_CHECKING:
     from qkvsearch.evaluation.results import Evaluation
@@ -119,9 +119,11 @@ def search(
       qkvsearch evaluate search --queries q.tsv --qrels qrels.txt --heads lexical --format json
     """
     if (queries is None) != (qrels is None):
-        raise QkvError("--queries and --qrels go together: give both, or neither")
+        raise click.UsageError("--queries and --qrels go together: give both, or neither")
     if from_clicks and queries is not None:
-        raise QkvError("--from-clicks has queries of its own: leave out --queries and --qrels")
+        raise click.UsageError(
+            "--from-clicks has queries of its own: leave out --queries and --qrels"
+        )
     require_plot(plot, output.path)
     run = settings()
     if from_clicks:

@@ -6,7 +6,6 @@ import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -35,7 +34,7 @@ from qkvsearch.cli.hits import (
     write_ranking,
 )
 from qkvsearch.cli.render import Output
-from qkvsearch.cli.wrapping import terminal_width
+from qkvsearch.cli.wrapping import terminal_width, wrapped
 from qkvsearch.errors import quantity
 from qkvsearch.rank.options import parse_ratings
 from qkvsearch.rank.questions import RecommendQuestion
@@ -196,7 +195,7 @@ def _tables(answers: list[Answer], full: bool, is_batch: bool) -> str:
             # Escaped before it is styled: what comes after the styles would escape them as well.
             heading = click.style(in_one_line(f"{id_}: {ranking.query}"), bold=True) + "\n"
         counts = [_facet_line(name, values) for name, values in ranking.facets.items()]
-        lines = [fill(line, terminal_width(), subsequent_indent="  ") for line in counts]
+        lines = [wrapped(line, terminal_width(), indent=2) for line in counts]
         tables.append("\n".join([heading + ranking_table(rows, ranking, full), *lines]))
     return "\n".join(tables)
 

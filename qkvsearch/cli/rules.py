@@ -78,7 +78,8 @@ def add(pin: str | None, bury: str | None, boost: str | None, name: str | None) 
         condition, by = _boost(boost)
         done = run.open_writable().add_rule(boost=condition, by=by, name=name)
     else:
-        query, names = _placed("--pin" if bury is None else "--bury", str(pin or bury))
+        placed = ("--pin", pin) if pin is not None else ("--bury", bury or "")
+        query, names = _placed(*placed)
         engine = run.open_writable()
         done = engine.add_rule(
             pin=query if bury is None else None,

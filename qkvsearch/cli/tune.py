@@ -171,7 +171,7 @@ def search(queries: Path | None, qrels: Path | None, output: Output, **options: 
       qkvsearch -w talks tune search --queries queries.tsv --qrels qrels.tsv
     """
     if (queries is None) != (qrels is None):
-        raise click.UsageError("--queries and --qrels go together: give both, or none")
+        raise click.UsageError("--queries and --qrels go together: give both, or neither")
     run = settings()
     engine = run.open_writable()
     with run.progress() as progress:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Iterator
-from textwrap import fill
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
@@ -34,7 +33,7 @@ ATOM = (
 
 def filled(sentence: str) -> str:
     """Wrap a sentence in lines that people can read and the window has room for."""
-    return fill(sentence, min(TEXT_WIDTH, terminal_width()), break_on_hyphens=False)
+    return wrapped(sentence, min(TEXT_WIDTH, terminal_width()))
 
 
 def terminal_width() -> int:

@@ -25,7 +25,7 @@ from qkvsearch._utils.validation import (
 )
 from qkvsearch.engine.arguments import checked_arguments
 from qkvsearch.engine.item_maps import ItemMaps
-from qkvsearch.errors import Count, DamagedError, DataError, QkvError, quantity, suggest
+from qkvsearch.errors import DamagedError, DataError, QkvError, quantity, suggest
 from qkvsearch.rank.loaded_build import LoadedBuild
 from qkvsearch.rank.options import head_names, id_list
 from qkvsearch.rank.questions import (
@@ -387,7 +387,7 @@ class Engine:
         seen: bool = False,
         model: str = "preferences",
         heads: str | Iterable[str] | None = None,
-        recent: int | None = None,
+        recent: float | None = None,
         damping: float = 0.0,
         diversity: float = 0.0,
         fields: str | Iterable[str] = (),
@@ -491,7 +491,7 @@ class Engine:
         seen: bool = False,
         model: str = "preferences",
         heads: str | Iterable[str] | None = None,
-        recent: int | None = None,
+        recent: float | None = None,
         damping: float = 0.0,
         rules: bool = True,
         fields: str | Iterable[str] = (),
@@ -755,9 +755,9 @@ class Engine:
         """
         from qkvsearch.learn.recording import NewRow, Recording
 
-        build = self.current_build
         row = NewRow(user, item, rating, weight, event)
-        return Recording(self.workspace, build.histories).record([row])
+        with self._question() as build:
+            return Recording(self.workspace, build.histories).record([row])
 
     @checked_arguments
     def record_many(
@@ -772,8 +772,8 @@ class Engine:
         from qkvsearch.learn.record_file import record_file
         from qkvsearch.learn.recording import Recording
 
-        build = self.current_build
-        return record_file(Recording(self.workspace, build.histories), source, columns, again)
+        with self._question() as build:
+            return record_file(Recording(self.workspace, build.histories), source, columns, again)
 
     @checked_arguments
     def undo_record(self, batch: int | None = None) -> Listing:
@@ -784,8 +784,8 @@ class Engine:
         """
         from qkvsearch.learn.recording import Recording
 
-        build = self.current_build
-        return Recording(self.workspace, build.histories).undo(batch)
+        with self._question() as build:
+            return Recording(self.workspace, build.histories).undo(batch)
 
     def rules(self) -> Listing:
         """List the owner's rules by their `number`: the `kind`, pin, bury or boost, its `query` and
@@ -1001,42 +1001,33 @@ class Engine:
         Raises `QkvError`.
         """
         check(random_state=random_state)
-        build, names = self.current_build, head_names(heads)
-        if not rules:
-            build = build.without_rules()
-        if from_clicks:
-            if queries is not None or qrels is not None:
-                raise QkvError("either `from_clicks`, or `queries` and `qrels`")
-            from qkvsearch.evaluation.clicks.evaluated import evaluate_build
-
-            return evaluate_build(build, self.workspace.path, names, progress)
-        if queries is None and qrels is None:
-            from qkvsearch.evaluation.made_queries.report import evaluate_made_queries
-
-            made = evaluate_made_queries(
-                build, heads=names, random_state=random_state, progress=progress
-            )
-            notes = []
-            if build.models.search_settings.to_dict():
-                notes.append("The settings of searches are tuned (tune search).")
-            if build.rules is not None:
-                n_rules = Count(len(build.rules.rules))
-                notes.append(
-                    f"{n_rules} {n_rules:rule of the owner counts|rules of the owner count}."
-                )
-            return replace(made, notes=[*notes, *made.notes]) if notes else made
-        if queries is None or qrels is None:
+        names = head_names(heads)
+        if from_clicks and (queries is not None or qrels is not None):
+            raise QkvError("either `from_clicks`, or `queries` and `qrels`")
+        if (queries is None) != (qrels is None):
             raise QkvError(
                 "judged queries are `queries` and `qrels`: give both, or neither for queries made "
                 "of the catalog"
             )
-        from qkvsearch.evaluation.search_protocol import evaluate_heads
+        with self._question() as current:
+            build = current if rules else current.without_rules()
+            if from_clicks:
+                from qkvsearch.evaluation.clicks.evaluated import evaluate_build
 
-        def ask(query: str, *, k: int, heads: list[str] | None, rules: bool = True) -> Ranking:
-            return search(build, SearchQuestion(query=query, k=k, heads=heads, rules=rules))
+                return evaluate_build(build, self.workspace.path, names, progress)
+            if queries is None or qrels is None:
+                from qkvsearch.evaluation.made_queries.report import evaluate_made_queries
 
-        ids, has_rules = build.catalog.ids("items"), build.rules is not None
-        return evaluate_heads(ask, queries, qrels, names, ids, progress, has_rules)
+                return evaluate_made_queries(
+                    build, heads=names, random_state=random_state, progress=progress
+                )
+            from qkvsearch.evaluation.search_protocol import evaluate_heads
+
+            def ask(query: str, *, k: int, heads: list[str] | None, rules: bool = True) -> Ranking:
+                return search(build, SearchQuestion(query=query, k=k, heads=heads, rules=rules))
+
+            ids, has_rules = build.catalog.ids("items"), build.rules is not None
+            return evaluate_heads(ask, queries, qrels, names, ids, progress, has_rules)
 
     @checked_arguments
     def compare(
@@ -1121,18 +1112,18 @@ class Engine:
 
         check_whole("k", k)
         check(random_state=random_state, users=users)
-        build = self.current_build  # until the end: it keeps the files open
-        evaluation = evaluate_build(
-            build.models,
-            protocol,
-            k=k,
-            users=users,
-            random_state=random_state,
-            next_item=next_item,
-            test=test,
-            others=recommendations,
-            progress=progress,
-        )
+        with self._question() as build:
+            evaluation = evaluate_build(
+                build.models,
+                protocol,
+                k=k,
+                users=users,
+                random_state=random_state,
+                next_item=next_item,
+                test=test,
+                others=recommendations,
+                progress=progress,
+            )
         n_recorded = build.snapshot.records.count()
         n_boosts = 0 if build.rules is None else len(build.rules.boosts)
         left_out = [(n_recorded, "recorded interaction"), (n_boosts, "owner's boost")]
@@ -1163,20 +1154,20 @@ class Engine:
 
         check_whole("k", k)
         check(trials=trials, minutes=minutes, random_state=random_state)
-        build = self.current_build  # until the end: it keeps the files open
-        models = build.models
-        tuning = evaluation.tune(
-            models.log("learn from"),
-            protocol,
-            k=k,
-            trials=trials or TRIALS,
-            minutes=MINUTES if minutes is None and trials is None else minutes,
-            keys=np.asarray(models.dense_keys(models.main_head).vectors),
-            in_use=models.snapshot.facts.get(TUNED, {}).get("settings"),
-            random_state=random_state,
-            callback=callback,
-            progress=progress,
-        )
+        with self._question() as build:
+            models = build.models
+            tuning = evaluation.tune(
+                models.log("learn from"),
+                protocol,
+                k=k,
+                trials=trials or TRIALS,
+                minutes=MINUTES if minutes is None and trials is None else minutes,
+                keys=np.asarray(models.dense_keys(models.main_head).vectors),
+                in_use=models.snapshot.facts.get(TUNED, {}).get("settings"),
+                random_state=random_state,
+                callback=callback,
+                progress=progress,
+            )
         if tuning.worthwhile:
             fact = {"protocol": protocol, "seed": random_state, "settings": tuning.settings}
             from qkvsearch.learn.learn_again import learn_preferences
@@ -1211,13 +1202,14 @@ class Engine:
         judged = None
         if queries is not None and qrels is not None:
             judged = judged_by(queries, qrels)
-        tuning = tune_search(
-            self.current_build,
-            judged,
-            minutes=MINUTES if minutes is None else minutes,
-            random_state=random_state,
-            progress=progress,
-        )
+        with self._question() as build:
+            tuning = tune_search(
+                build,
+                judged,
+                minutes=MINUTES if minutes is None else minutes,
+                random_state=random_state,
+                progress=progress,
+            )
         if tuning.worthwhile:
             self._changed(use_in_search, tuning.found, random_state, tuning.keys, progress)
         return tuning

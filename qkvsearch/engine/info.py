@@ -10,10 +10,12 @@ from typing import Any
 from qkvsearch.errors import Count, DamagedError, WorkspaceError
 from qkvsearch.heads.component import (
     BETTER_ENCODER,
+    COLUMN_WEIGHTS,
     HEADS_LEFT_OUT,
     LANGUAGE,
     LANGUAGES,
     RECOMMEND_HEADS,
+    TUNED,
 )
 from qkvsearch.heads.dense import damaged_keys
 from qkvsearch.heads.search_settings import TUNED_SEARCH, SearchSettings
@@ -45,15 +47,15 @@ def build_facts(snapshot: Snapshot) -> dict[str, Any]:
         rare[TUNED_SEARCH] = {**facts[TUNED_SEARCH], "settings": settings}
     if HEADS_LEFT_OUT in facts:
         rare[HEADS_LEFT_OUT] = facts[HEADS_LEFT_OUT]
-    if "column_weights" in facts:
-        rare["column_weights"] = named_column_weights(facts)
+    if COLUMN_WEIGHTS in facts:
+        rare[COLUMN_WEIGHTS] = named_column_weights(facts)
     return {
         "built": snapshot.created,
         "items": facts["n_items"],
         "users": facts.get("n_users", 0),
         "interactions": facts.get("n_interactions", 0),
         "recorded": snapshot.records.count(),
-        "tuned": facts.get("tuned"),
+        "tuned": facts.get(TUNED),
         "next_item": facts.get("next_item"),
         "rating_scale": facts.get("rating_scale"),
         "encoder": facts["encoder"],
@@ -86,7 +88,7 @@ def named_column_weights(facts: Mapping[str, Any]) -> dict[str, dict[str, float]
     records = facts["columns"]
     stored_names = [record.get("stored") or record["name"] for record in records]
     columns = CatalogColumns.of([(name, "TEXT") for name in stored_names], records)
-    by_head: dict[str, dict[str, float]] = facts.get("column_weights", {})
+    by_head: dict[str, dict[str, float]] = facts.get(COLUMN_WEIGHTS, {})
     return {
         head: {columns.name_of(stored): share for stored, share in weights.items()}
         for head, weights in by_head.items()

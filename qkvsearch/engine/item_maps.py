@@ -18,15 +18,16 @@ class ItemMaps:
         # Drawing a map takes seconds. A second thread waits for the first instead of drawing too.
         self._lock = fork_lock()
         self._build_name = ""
-        self._by_head: dict[str | None, ItemMap] = {}
+        self._by_head: dict[str, ItemMap] = {}
 
     def of(self, build: LoadedBuild, head: str | None) -> ItemMap:
         """Return the map of a build by a head, None for the main one. Raises `QkvError`."""
-        from qkvsearch.engine.projection import item_map
+        from qkvsearch.engine.projection import item_map, map_head
 
+        name = map_head(build.models, head)
         with self._lock:
             if build.snapshot.name != self._build_name:
                 self._build_name, self._by_head = build.snapshot.name, {}
-            if head not in self._by_head:
-                self._by_head[head] = item_map(build.recommender, head)
-            return self._by_head[head]
+            if name not in self._by_head:
+                self._by_head[name] = item_map(build.recommender, name)
+            return self._by_head[name]

@@ -115,12 +115,16 @@ class ItemMap:
         return _among(_normalized(rows), self.keys, self.positions)
 
 
-def item_map(recommender: Recommender, head: str | None) -> ItemMap:
-    """Return the map of all items that the head knows, or of a fixed sample of many. It is computed
-    once for a build and stored beside it, if its folder can be written.
+def map_head(models: StoredModels, head: str | None) -> str:
+    """Return the name of the head of a map, None for the main one. Raises `QkvError`."""
+    return COLLABORATIVE if head == COLLABORATIVE else dense_head(models, head)
+
+
+def item_map(recommender: Recommender, name: str) -> ItemMap:
+    """Return the map of all items that a head knows, or of a fixed sample of many. It is computed
+    once for a build and stored beside it, if its folder can be written. name: a `map_head`.
     """
     models = recommender.models
-    name = COLLABORATIVE if head == COLLABORATIVE else dense_head(models, head)
     vectors = _keys(recommender, name).vectors
     rows, notes = _drawn(vectors)
     keys = _normalized(np.asarray(vectors[rows], dtype=np.float32))

@@ -1,4 +1,4 @@
 """How good the answers are: metrics, splits and protocols for search and for recommendation.
 
-Imported by module, because `recommend` trains models and `search` needs none of their libraries.
+Imported by module: those for recommendations train models, and those for searches do not.
 """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from qkvsearch.errors import quantity
 from qkvsearch.evaluation.groups import GradeGroup, HistoryGroup, PopularityGroup
@@ -73,6 +73,9 @@ class Evaluation:
     by_popularity: Sequence[PopularityGroup] = ()
     # Of a search: by the match grade of the hits.
     match_grades: dict[str, GradeGroup] = field(default_factory=dict)
+
+    # What the metrics of a search are means of, as `facts` call it.
+    averaged: ClassVar[str] = "queries"
 
     def to_dict(self) -> dict[str, Any]:
         """Return an object for JSON, without intervals, differences and groups if there are

@@ -66,7 +66,7 @@ class Histories:
         size = min(BLOCK, max(1, ROWS // max(k, 1)))
         return [(start, min(start + size, len(self))) for start in range(0, len(self), size)]
 
-    def at(self, row: int, recent: int | None = None) -> History:
+    def at(self, row: int, recent: float | None = None) -> History:
         """Return the history of the user in this row of `ids`."""
         built = row if row < len(self._built) else None
         history = self._of_row(built, self._recorded.get(self.ids.texts[row], []))

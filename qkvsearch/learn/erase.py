@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from qkvsearch._utils.callbacks import Progress, silent
+from qkvsearch._utils.validation import require
 from qkvsearch.errors import QkvError, quantity
 from qkvsearch.heads.registry import FROM_INTERACTIONS
 from qkvsearch.heads.stored_log import LOG_ROWS
@@ -56,8 +57,10 @@ def forget_user(
     Afterwards no file of the workspace has the id, and nothing that is counted counts the user.
     The log of searches, which has no ids, loses the searches whose text contains the id.
     What was learned with these interactions stays until `learn` fits it again. dry_run: change
-    nothing. Raises `UnknownIdError`.
+    nothing. Raises `UnknownIdError`, and `DataError` for a blank id.
     """
+    # A blank one would be found in every search of the log.
+    require(bool(id_text(user).strip()), "user", user, "an id that is not blank")
     progress = progress or silent
     unfinished = workspace.unfinished_erasure()
     n_searches = forget_in_log(workspace.path, user, dry_run=True)

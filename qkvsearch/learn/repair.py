@@ -171,6 +171,8 @@ def _derive_texts(
 ) -> None:
     """Derive what is made of texts: the words and codes together, and each dense head."""
     groups = {component.group for component in broken if component not in FROM_INTERACTIONS}
+    if not groups & {*FROM_TEXTS, *models.dense_heads}:
+        return
     catalog = stored_items(models.snapshot)
     has_passages = PassagesComponent().is_in(models.snapshot)
     fields, passages = analyzed(catalog.fields(), models.analyzer, has_passages)

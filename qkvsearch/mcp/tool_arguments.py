@@ -9,7 +9,14 @@ from typing import Any
 from qkvsearch._utils.validation import check_text, is_whole, require
 from qkvsearch.errors import QkvError, suggest
 from qkvsearch.rank.options import Option, as_list
-from qkvsearch.rank.request_limits import MAX_HITS, MAX_LENGTH, MAX_NAMES, MAX_OFFSET, sent_id
+from qkvsearch.rank.request_limits import (
+    MAX_HITS,
+    MAX_LENGTH,
+    MAX_NAMES,
+    MAX_OFFSET,
+    MAX_RANK,
+    sent_id,
+)
 
 Options = Mapping[str, Option]
 Schema = dict[str, Any]
@@ -21,7 +28,12 @@ LARGEST = 2**63
 _TEXT: Schema = {"type": "string"}
 _ID: Schema = {"anyOf": [_TEXT, {"type": "integer"}]}
 # The greatest value that a tool takes of an option, where the option itself has none.
-MOST: Mapping[str, float] = {"k": MAX_HITS, "passages": MAX_HITS, "offset": MAX_OFFSET}
+MOST: Mapping[str, float] = {
+    "k": MAX_HITS,
+    "passages": MAX_HITS,
+    "offset": MAX_OFFSET,
+    "rank": MAX_RANK,
+}
 
 
 def schema_of(options: Options, *, with_help: bool = True) -> Schema:

@@ -124,7 +124,7 @@ class History:
             None if unchanged.weights is None else np.concatenate([unchanged.weights, weights]),
         )
 
-    def recent(self, half_life: int) -> History:
+    def recent(self, half_life: float) -> History:
         """Halve the confidences for every `half_life` later interactions: c·2^(−age/half_life).
 
         Interactions of the same time have the same age, and those without one the greatest. Raises

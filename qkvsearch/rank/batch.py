@@ -137,7 +137,7 @@ class BatchRecommendations:
     # bool (n_items,), True = may be recommended.
     mask: np.ndarray
     seen: bool = False
-    recent: int | None = None
+    recent: float | None = None
     damping: float = 0.0
     model: str = PREFERENCES
     # Columns of the catalog that are written too.

@@ -104,7 +104,7 @@ def _unknown_words(query: Query, reader: QueryReader) -> list[str]:
         return []
     keys = reader.models.lexical_keys
     # Codes are no words, and conditions have notes of their own.
-    codes = _codes(query)
+    codes = _codes(query, reader)
     noted = {
         fold(word)
         for clause in query.typed.clauses
@@ -121,9 +121,11 @@ def _unknown_words(query: Query, reader: QueryReader) -> list[str]:
     ]
 
 
-def _codes(query: Query) -> str:
-    """Return the codes of items that a query has, such as 06.16.2."""
-    return " ".join(fold(token.text) for token in query.lookup.codes.tokens)
+def _codes(query: Query, reader: QueryReader) -> set[str]:
+    """Return the codes of items that a query has, such as 06.16.2, and the words in them."""
+    codes = {fold(token.text) for token in query.lookup.codes.tokens}
+    tokens = {token.text for code in codes for token in reader.models.analyzer.tokens(code)}
+    return codes | tokens | {piece for code in codes for piece in re.findall(r"\w+", code)}
 
 
 def _suggestions(query: Query, reader: QueryReader, missing: Sequence[str]) -> Iterator[str]:
@@ -136,7 +138,7 @@ def _suggestions(query: Query, reader: QueryReader, missing: Sequence[str]) -> I
         yield from _similar_columns(query, reader)
     dates = _dates(query, reader)
     yield from dates.values()
-    codes = _codes(query)
+    codes = _codes(query, reader)
     for word in missing or [token.text for token in query.lookup.tokens[:1]]:
         is_in_date = any(word in phrase for phrase in dates)
         if is_in_date or word in codes or not word.isdecimal():

@@ -169,7 +169,7 @@ class RecommendQuestion(Question):
         f"Which heads to use: {', '.join(HEADS)}. By default all, in the shares that the build "
         "learned.",
     )
-    recent: int | None = option(
+    recent: float | None = option(
         "number",
         "Weigh recent interactions more: one counts half as much after N later ones.",
         minimum=1,

@@ -9,6 +9,8 @@ from qkvsearch.tables.ids import id_text
 MAX_LENGTH, MAX_OFFSET = 2000, 2**31 - 1
 # Items that one question names, and hits that it may ask for.
 MAX_NAMES, MAX_HITS = 1000, 100
+# The last rank whose hit is explained: all hits before it are ranked.
+MAX_RANK = 100_000
 
 
 def sent_id(value: Any) -> Any:

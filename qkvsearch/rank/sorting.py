@@ -16,19 +16,20 @@ USERS = "users"
 
 def sorted_rows(build: LoadedBuild, rows: np.ndarray, sort: str) -> tuple[np.ndarray, list[str]]:
     """Return row numbers of items in the order of a column's cells, ascending, or descending after
-    "-", and notes; "users" puts items with most users first. Empty cells are last, equal ones keep
-    their order. Raises `QkvError`, which names `sort`, for an unknown column.
+    "-", and notes; "users" puts items with most users first, "-users" those with fewest. Empty
+    cells are last, equal ones keep their order. Raises `QkvError`, which names `sort`, for an
+    unknown column.
     """
     columns = build.catalog.catalog_columns
-    if sort == USERS:
+    # A column may be named "-price".
+    is_descending = sort.startswith("-") and not columns.has(sort)
+    name = sort.removeprefix("-") if is_descending else sort
+    if name == USERS:
         counts = build.histories.user_counts[rows]
         notes = []
         if not counts.any():
             notes.append("`sort`: there are no interactions with these items.")
-        return rows[np.argsort(-counts, kind="stable")], notes
-    # A column may be named "-price".
-    is_descending = sort.startswith("-") and not columns.has(sort)
-    name = sort.removeprefix("-") if is_descending else sort
+        return rows[np.argsort(counts if is_descending else -counts, kind="stable")], notes
     if not columns.has(name):
         near = suggest(name, [*columns.names, USERS])
         raise QkvError(

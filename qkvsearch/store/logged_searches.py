@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -191,8 +191,22 @@ def _record(line: bytes) -> dict[str, Any] | None:
 
 def _has_name(record: dict[str, Any], name: re.Pattern[str]) -> bool:
     """Return whether a name is in the text of a search, or in why there was no hit."""
-    texts = (record.get("query", ""), record.get("no_hits", ""))
-    return any(name.search(str(text)) for text in texts)
+    reasons = record.get("no_hits")
+    words = dict(reasons) if isinstance(reasons, dict) else {}
+    words.pop("reason", None)  # a word of the log, not of the search
+    return any(name.search(text) for text in _texts_in([record.get("query"), words]))
+
+
+def _texts_in(value: Any) -> Iterator[str]:
+    """Yield the texts of a value of JSON, without the names of fields."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for each in value.values():
+            yield from _texts_in(each)
+    elif isinstance(value, list):
+        for each in value:
+            yield from _texts_in(each)
 
 
 def _leave_out(file: Path, ids: set[str]) -> None:

@@ -21,6 +21,7 @@ import json
 import os
 import re
 import secrets
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
@@ -41,6 +42,8 @@ MAX_FILE, MAX_ALL = 8_000_000, 64_000_000
 N_SHOWN = 10
 # Bytes of a secret, and hexadecimal digits of both halves of an id.
 SECRET, DIGITS = 32, 16
+# How long another process may take to write a secret.
+SECONDS_TO_WRITE = 1.0
 QUERY_ID = re.compile(rf"(\d{{8}})-([0-9a-f]{{{DIGITS}}})([0-9a-f]{{{DIGITS}}})")
 # For how many days after its search a click counts.
 CLICK_DAYS = 1
@@ -295,22 +298,34 @@ def shared_secret(path: Path) -> bytes:
     with suppress(FileNotFoundError):
         return _read_secret(path)
     unfinished = path.with_name(f".{path.name}-{secrets.token_hex(8)}")
-    try:
-        with open(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            file.write(secrets.token_bytes(SECRET))
-        with suppress(FileExistsError):  # another process was faster
+    with suppress(FileExistsError):  # another process was faster
+        try:
+            _write_secret(unfinished)
             os.link(unfinished, path)
-    finally:
-        unfinished.unlink(missing_ok=True)
+        except FileExistsError:
+            raise
+        except OSError:  # this file system may have no hard links
+            _write_secret(path)
+        finally:
+            unfinished.unlink(missing_ok=True)
     return _read_secret(path)
 
 
+def _write_secret(path: Path) -> None:
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(secrets.token_bytes(SECRET))
+
+
 def _read_secret(path: Path) -> bytes:
-    with path.open("rb") as file:
-        secret = file.read(SECRET + 1)
-    if len(secret) != SECRET:
-        raise OSError(None, "it is no key: delete it, and a new one is made", str(path))
-    return secret
+    until = time.monotonic() + SECONDS_TO_WRITE
+    while True:
+        with path.open("rb") as file:
+            secret = file.read(SECRET + 1)
+        if len(secret) == SECRET:
+            return secret
+        if len(secret) > SECRET or time.monotonic() > until:
+            raise OSError(None, "it is no key: delete it, and a new one is made", str(path))
+        time.sleep(0.01)  # another process may be writing it
 
 
 def lines_of(file: Path) -> Iterator[bytes]:

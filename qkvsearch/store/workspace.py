@@ -20,6 +20,7 @@ import numpy as np
 
 from qkvsearch._utils.files import sync_directory
 from qkvsearch._utils.scratch import give_back
+from qkvsearch._utils.validation import is_number, require
 from qkvsearch.errors import DamagedError, QkvError, WorkspaceError, listed_names
 from qkvsearch.store.array_files import file_entry, share_file, write_array
 from qkvsearch.store.build_contents import BuildContents
@@ -77,6 +78,9 @@ class Workspace:
         wait: float | None = None,
         notify: Callable[[str], None] | None = None,
     ) -> None:
+        # NaN is neither reached nor passed by any time.
+        valid = wait is None or (is_number(wait) and wait >= 0)
+        require(valid, "wait", wait, "a number of seconds, 0 or more, or None")
         self.path, self.wait, self.notify = Path(path), wait, notify
 
     def open(self) -> Snapshot:
@@ -332,14 +336,15 @@ class Workspace:
         `WorkspaceError` where there is no such build, `DamagedError` where it is damaged.
         """
         with self.writing("rollback"):
-            root = read_root(self.path) or Root([], "")
+            root = self._root()
             entry = root.find(root.current_build.parent if name is None else name)
             if entry is None:
                 others = [build for build in root.builds if build.name != root.current]
                 what = "no build before the current one" if name is None else f"no build {name!r}"
                 raise WorkspaceError(f"{self.path}: {what}; {_named_builds(others)}")
             with closing(Snapshot.of(self.path, entry)) as build:
-                for error in build.damaged():
+                error = next(iter(build.damaged()), None)
+                if error is not None:
                     raise error
             self.replace_root(replace(root, current=entry.name))
         return entry
@@ -349,8 +354,7 @@ class Workspace:
         were removed. Builds that readers have open keep their folder until a later writer.
         """
         with self.writing("compact"):
-            root = read_root(self.path)
-            assert root is not None
+            root = self._root()
             names = {root.current, *but}
             builds = [build for build in root.builds if build.name in names]
             self.replace_root(Root(builds, root.current))
@@ -359,9 +363,15 @@ class Workspace:
 
     def keep_current_only(self, erasure: Erasure) -> None:
         """Take all builds but the current one from the list, and note what is to be deleted."""
-        root = read_root(self.path)
-        assert root is not None
+        root = self._root()
         self.replace_root(Root([root.current_build], root.current, erasure))
+
+    def _root(self) -> Root:
+        """Return the list of builds. Raises `WorkspaceError` where there is none."""
+        root = read_root(self.path)
+        if root is None:
+            raise self._missing
+        return root
 
     def unfinished_erasure(self) -> Erasure | None:
         """Return what a `forget` that was killed has still to delete, if anything."""

@@ -246,10 +246,10 @@ def language_of(request: Request) -> str:
         return requested
     weights: dict[str, float] = {}
     for entry in request.headers.get("accept-language", "").lower().split(",")[:MAX_ENTRIES]:
-        tag, _, quality = entry.strip().partition(";q=")
-        code = tag.split("-")[0]
+        tag, _, weight = entry.partition(";")
+        code = tag.strip().split("-")[0]
         with suppress(ValueError):  # such an entry is ignored
-            weights.setdefault(code, float(quality or 1))
+            weights.setdefault(code, float(weight.strip().removeprefix("q=") or 1))
     accepted = [code for code in weights if code in LANGUAGES and 0 < weights[code] <= 1]
     return max(accepted, key=lambda code: weights[code], default=ORIGINAL)
 

@@ -176,7 +176,9 @@ def _by_texts(pieces: list[str]) -> Callable[[str], bool]:
 
 
 def _by_characters(pieces: list[list[str | None]]) -> Callable[[str], bool]:
-    """Match pieces with `_` by regular expressions, which count characters as they are written."""
+    """Match pieces with `_` by regular expressions, which count characters as they are written: ß
+    is one character here, and not ss.
+    """
     written = ["".join("." if c is None else re.escape(c) for c in piece) for piece in pieces]
     first, *middle = [re.compile(piece, re.IGNORECASE | re.DOTALL) for piece in written]
     last = middle.pop() if middle else None

@@ -335,6 +335,7 @@ def test_additive_score_lets_queries_and_keys_differ_in_width():
 # --- refusals ---
 
 TOKENS = np.ones((4, 2))
+NO_KEYS = (np.ones((2, 4)), np.ones((0, 4)), np.ones((0, 3)))
 HEADS = np.ones((4, 3, 2))
 
 
@@ -368,6 +369,8 @@ HEADS = np.ones((4, 3, 2))
         ((TOKENS,) * 3, {"normalize": "max"}, ValueError, r"one of softmax, relu, none, got 'max'"),
         ((TOKENS,) * 3, {"empty_rows": "one"}, ValueError, r"zero, uniform, nan, raise, got 'one'"),
         ((TOKENS,) * 3, {"softcap": -1}, ValueError, r"softcap must be positive.*got -1"),
+        (NO_KEYS, {"softcap": -1, "block_size": 4}, ValueError, r"softcap must be positive"),
+        ((TOKENS,) * 3, {"block_size": True}, ValueError, r"positive integer, got True"),
         ((TOKENS,) * 3, {"window": (-1, 0)}, ValueError, r"left side.*got -1; None is unlimited"),
         ((TOKENS,) * 3, {"window": 5}, ValueError, r"window must be a pair \(left, right\), got 5"),
         ((TOKENS,) * 3, {"causal_offset": 2.0, "is_causal": True}, TypeError, r"whole .* 2\.0"),

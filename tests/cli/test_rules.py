@@ -64,6 +64,7 @@ def test_a_rule_that_is_skipped_is_listed_with_its_problem(rules, qkv, shop_copy
         ([], "--pin, --bury and --boost"),
         (["--pin", "a=1", "--boost", "made > 1: 1"], "--pin, --bury and --boost"),
         (["--pin", "ladder"], "QUERY=ITEM"),
+        (["--pin", ""], "--pin is QUERY=ITEM"),
         (["--bury", "ladder="], "--bury"),
         (["--boost", "made > 1"], "CONDITION: X"),
         (["--boost", ": 1"], "CONDITION: X"),

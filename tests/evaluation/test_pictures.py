@@ -1,11 +1,12 @@
 """Pictures of an evaluation: the right numbers, without a window or a changed setting."""
 
 import xml.etree.ElementTree
-from dataclasses import replace
+from dataclasses import fields, replace
 from itertools import combinations
 
 import pytest
 
+from qkvsearch.evaluation.clicks.evaluated import ClickEvaluation
 from qkvsearch.evaluation.groups import GradeGroup
 from qkvsearch.evaluation.made_queries.popularity import FirstByPopularity
 from qkvsearch.evaluation.made_queries.report import KindFigures
@@ -129,6 +130,13 @@ def test_texts_neither_overlap_nor_leave_the_picture(recommended):
             assert box.x0 >= 0, text.get_text()
             assert box.y0 >= 0, text.get_text()
             assert box.x1 <= figure.bbox.x1, text.get_text()
+
+
+def test_a_picture_of_clicks_counts_clicks():
+    clicks = ClickEvaluation("clicks", {"mrr@10": 0.5}, facts={"queries": 7, "clicks": 40})
+    panel = clicks.panels()[0]
+    assert panel.title == "Quality by 40 clicks"
+    assert "mean of the clicks" in panel.value_axis
 
 
 def test_nothing_of_the_user_changes():
@@ -260,7 +268,7 @@ def test_examples_of_the_catalog_are_escaped():
         def examples(self):
             return [{"query": "<b>x", "title": "一部\x1b电影", "rank": None}]
 
-    page = to_page(Looked(**{name: getattr(SEARCH, name) for name in SEARCH.__dataclass_fields__}))
+    page = to_page(Looked(**{each.name: getattr(SEARCH, each.name) for each in fields(SEARCH)}))
     assert "&lt;b&gt;x" in page
     assert "\x1b" not in page
     assert "部" in page

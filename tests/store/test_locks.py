@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from qkvsearch.errors import BusyError, DamagedError, WorkspaceError
+from qkvsearch.errors import BusyError, DamagedError, QkvError, WorkspaceError
 from qkvsearch.store import Workspace, locks
 from qkvsearch.store.locks import hold_build, is_in_use, writer_lock
 
@@ -58,6 +58,12 @@ def test_a_second_writer_says_whom_it_waits_for_and_gives_up_when_told(tmp_path,
     ):
         pass
     assert said[0].startswith(f"Waiting for build (process {process.pid}")
+
+
+@pytest.mark.parametrize("wait", [float("nan"), -1, "3", True])
+def test_a_wait_that_no_clock_can_end_is_refused(tmp_path, wait):
+    with pytest.raises(QkvError, match="`wait` must be a number of seconds, 0 or more, or None"):
+        Workspace(tmp_path, wait=wait)
 
 
 def test_what_a_killed_writer_held_is_free(tmp_path, holder):

@@ -276,6 +276,20 @@ def test_processes_that_come_at_once_share_a_secret(tmp_path):
     assert [one.name for one in tmp_path.iterdir()] == ["key"]
 
 
+def test_a_secret_is_made_where_files_cannot_be_linked(tmp_path, monkeypatch):
+    def refused(*_):
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", refused)
+    path = tmp_path / "salt"
+    assert len({shared_secret(path) for _ in range(3)}) == 1
+    assert [file.name for file in tmp_path.iterdir()] == ["salt"]
+    monkeypatch.setattr("qkvsearch.store.search_log.SECONDS_TO_WRITE", 0.05)
+    path.write_bytes(b"short")
+    with pytest.raises(OSError, match="it is no key"):
+        shared_secret(path)
+
+
 class TestForget:
     def test_searches_that_name_the_user_are_deleted_with_their_clicks(self, log, workspace):
         named = searched(log, "orders of ANN@example.org, please")
@@ -326,6 +340,13 @@ class TestForget:
         forget_in_log(workspace, "ann")
         searched(log, "later")
         assert queries(workspace) == ["later"]
+
+    def test_words_of_the_log_are_none_of_a_search(self, log, workspace):
+        reasons = {"reason": "unknown", "words": ["a\\b"]}
+        log.add_search("v", "tent", total=0, shown=[], no_hits=reasons)
+        for word in ("reason", "unknown", "words"):
+            assert forget_in_log(workspace, word) == 0
+        assert forget_in_log(workspace, "a\\b") == 1
 
     def test_no_log_is_nothing_to_forget(self, workspace):
         assert forget_in_log(workspace, "ann") == 0

@@ -185,6 +185,12 @@ def test_nobody_else_can_read_builds(tmp_path, make_contents, is_there):
     assert private.stat().st_mode & 0o777 == 0o700
 
 
+def test_a_folder_without_builds_has_none_to_return_to(tmp_path):
+    for change in (Workspace(tmp_path).rollback, Workspace(tmp_path).drop_builds):
+        with pytest.raises(WorkspaceError, match="no workspace here"):
+            change()
+
+
 def test_rollback_goes_back_a_build_at_a_time_and_forward_by_name(workspace, make_catalog):
     first = state(workspace)[:2]
     segment(workspace, [(5, "Five", 1999, "War", 1.0)], make_catalog)

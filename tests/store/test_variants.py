@@ -110,6 +110,8 @@ def test_a_word_that_only_a_column_has_that_is_not_searched_is_noted(tmp_path):
             ("acme", "column mail, which is not searched, has: mail:acme asks for it"),
             ("tent zed", "No text has “zed”."),
             ("tent zed zod", "No text has “zed”, “zod”."),
+            # Letters that a code has are no word of it.
+            ("tent c AC-100/1", "No text has “c”."),
         ):
             assert note in " ".join(engine.search(query).notes)
         for query in ("tent AC-100/1", "tent red"):

@@ -96,6 +96,7 @@ def test_ids_that_are_numbers_stay_numbers(asking, shop_path, shop):
         ("en,zh", "en"),
         ("zh;q=0,en;q=0.1", "en"),
         ("zh;q=x, de", "en"),
+        ("zh; q=0.9, en; q=0.5", "zh-Hans"),
     ],
 )
 def test_the_language_is_the_one_that_is_accepted_most(client, asked, spoken):

@@ -109,6 +109,10 @@ def test_the_limits_are_those_of_the_api(asking, shop_path):
     with asking(shop_path, mcp=True, seconds=0.0) as client:
         late = call(client, "search", query="apple")
         assert "no answer within" in late["structuredContent"]["error"]
+    with asking(shop_path, mcp=True) as client:
+        far = call(client, "why", query="apple", rank=10**6)
+        assert "`rank`" in far["structuredContent"]["error"]
+        assert "100,000" in far["structuredContent"]["error"]
 
 
 def test_a_line_of_the_log_names_the_address(asking, shop_path, caplog):

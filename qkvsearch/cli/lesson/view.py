@@ -15,7 +15,7 @@ from qkvsearch.cli.wrapping import terminal_width, wrapped
 from qkvsearch.lessons import COURSE_LESSONS
 from qkvsearch.lessons.drawings import Drawing
 from qkvsearch.lessons.exports.document import compared_weights
-from qkvsearch.lessons.exports.markdown import duration
+from qkvsearch.lessons.exports.markdown import goal_and_time
 from qkvsearch.lessons.messages import say, shown
 from qkvsearch.lessons.parts import Curve, Formula, Lesson, Matrix, Part, Switch, Table, Text
 from qkvsearch.lessons.workbench import Workbench
@@ -34,7 +34,7 @@ INDENT = 4
 def heading(lesson: Lesson) -> str:
     """Return the lesson's number, title and goal."""
     number = say("Lesson {number}: {title}", number=lesson.number, title=lesson.title)
-    return title(number, "═") + prose(duration(lesson))
+    return title(number, "═") + prose(goal_and_time(lesson))
 
 
 def step_blocks(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from qkvsearch.store.logged_searches import LoggedSearch, LoggedSearches
 
 # Seconds within which a visitor's next search may be the continuation of this one.
@@ -52,8 +50,3 @@ def folded(query: str) -> str:
     'red tent'
     """
     return " ".join(query.casefold().split())
-
-
-def clicks_of(log: LoggedSearches, searches: Sequence[LoggedSearch]) -> int:
-    """Return how many clicks searches have."""
-    return sum(len(log.clicks[search.id]) for search in searches)

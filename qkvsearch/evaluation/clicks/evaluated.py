@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -66,6 +66,8 @@ class ClickEvaluation(Evaluation):
     limits: Sequence[str] = ()
     # The metrics where every click counts the same; empty where nothing was corrected.
     uncorrected: dict[str, float] = field(default_factory=dict)
+
+    averaged: ClassVar[str] = "clicks"
 
     def to_dict(self) -> dict[str, Any]:
         """Return an object for JSON."""

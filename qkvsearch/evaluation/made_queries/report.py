@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from qkvsearch._utils.callbacks import Progress, silent
-from qkvsearch.errors import DataError, install
+from qkvsearch.errors import Count, DataError, install
 from qkvsearch.evaluation.made_queries.alike import MIN_ITEMS
 from qkvsearch.evaluation.made_queries.description import Description
 from qkvsearch.evaluation.made_queries.description_clause import DescriptionClause
@@ -168,6 +168,17 @@ class Outcome(NamedTuple):
         return self._replace(rank=self.lexical_rank, found_by=())
 
 
+def _settings_noted(build: LoadedBuild) -> list[str]:
+    """Return sentences about what else than heads the answers rest on."""
+    notes = []
+    if build.models.search_settings.to_dict():
+        notes.append("The settings of searches are tuned (tune search).")
+    if build.rules is not None:
+        n_rules = Count(len(build.rules.rules))
+        notes.append(f"{n_rules} {n_rules:rule of the owner counts|rules of the owner count}.")
+    return notes
+
+
 def evaluate_made_queries(
     build: LoadedBuild,
     *,
@@ -207,6 +218,7 @@ def evaluate_made_queries(
         baselines={LEXICAL.name: _means([each.by_lexical for each in of_mean])[0]},
         facts=facts,
         intervals=intervals,
+        notes=_settings_noted(build),
         sentence=_sentence(kinds),
         kinds=kinds,
         first_by_popularity=_by_popularity(build, of_mean),

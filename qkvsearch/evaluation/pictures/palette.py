@@ -6,7 +6,7 @@ Each has a name, so that a page can replace it by another where the reader prefe
 # Text, text that is less important, lines of the grid, and what is behind a picture.
 INK, QUIET, GRID, PAPER = "#23272d", "#575d66", "#ddd7ca", "#ffffff"
 
-# Of series. Ours is the darkest; dashes and markers in `figure.py` tell the others apart as well.
+# Of series. Ours is the darkest; dashes and markers in `shapes.py` tell the others apart as well.
 SERIES = ("#0b4f8a", "#d55e00", "#2f9e77", "#b06a9c", "#7a808a")
 # Of bars that are not ours.
 OTHER = "#9fb4c9"

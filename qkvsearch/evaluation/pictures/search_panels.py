@@ -30,13 +30,13 @@ def _metrics(evaluation: Evaluation) -> Panel:
     ]
     ours = series[0]
     intervals = [evaluation.intervals.get(name) for name in names]
-    n_queries = evaluation.facts["queries"]
+    averaged = evaluation.averaged
     return Panel(
-        f"Quality by {n_queries:,} {evaluation.protocol}",
+        f"Quality by {evaluation.facts[averaged]:,} {evaluation.protocol}",
         Shape.BARS,
         "",
         [LABELS.get(name, name) for name in names],
-        "mean of the queries, from 0 to 1",
+        f"mean of the {averaged}, from 0 to 1",
         [Series(ours.name, ours.values, intervals), *series[1:]],
     )
 

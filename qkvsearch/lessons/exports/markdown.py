@@ -67,13 +67,13 @@ def to_instructors_edition(lessons: Sequence[Lesson]) -> str:
     return "\n\n".join(blocks) + "\n"
 
 
-def duration(lesson: Lesson) -> str:
+def goal_and_time(lesson: Lesson) -> str:
     """Return the lesson's goal, and how long it takes."""
     return say("{goal} About {minutes} minutes.", goal=lesson.goal, minutes=lesson.minutes)
 
 
 def heading(lesson: Lesson) -> str:
-    about = duration(lesson)
+    about = goal_and_time(lesson)
     return f"## {lesson.number}. {_prose(lesson.title)}\n\n{_prose(about)}"
 
 

@@ -13,6 +13,7 @@ from qkvsearch.heads.taste_head import TASTE
 from qkvsearch.rank.questions import SMALLEST
 from qkvsearch.rank.ranking import Ranking
 from qkvsearch.rank.reasons import reason_records
+from qkvsearch.rank.request_limits import MAX_RANK
 from qkvsearch.scores.components import Components
 from qkvsearch.terminal import shorten
 from qkvsearch.web.api.ranking_routes import (
@@ -21,7 +22,13 @@ from qkvsearch.web.api.ranking_routes import (
     rank_for_query,
     rank_similar,
 )
-from qkvsearch.web.api.responses import RankedItem, RequestService, as_json, described_by
+from qkvsearch.web.api.responses import (
+    RankedItem,
+    RequestService,
+    as_json,
+    check_count,
+    described_by,
+)
 from qkvsearch.web.api.search_parameters import SearchParameters
 from qkvsearch.web.api.strict_route import StrictRoute
 from qkvsearch.web.problems import Problem
@@ -33,7 +40,7 @@ MAX_BECAUSE = 1000
 MAX_QUERY, MAX_KEYS, MAX_LABEL = 12, 18, 60
 Rank = Annotated[
     int,
-    Field(ge=1, le=100_000, description="The rank of the hit, from 1.", exclude=True, default=1),
+    Field(ge=1, le=MAX_RANK, description="The rank of the hit, from 1.", exclude=True, default=1),
 ]
 
 
@@ -76,6 +83,7 @@ async def explain_search(
     service: RequestService, parameters: Annotated[ExplainSearch, Query()]
 ) -> Response:
     """What each pair of words adds to the score. The hits are those of `search`."""
+    check_count(service, parameters.k)
     return await service.ask(lambda engine: explain_query(engine, parameters), True)
 
 
@@ -86,6 +94,7 @@ async def explain_similar(
     service: RequestService, parameters: Annotated[ExplainSimilar, Query()]
 ) -> Response:
     """What each pair of words and what users add to the score. The hits are those of `similar`."""
+    check_count(service, parameters.k)
     one = parameters.model_copy(update={"k": 1, "offset": parameters.rank - 1})
     return await service.ask(
         lambda engine: as_json({"hit": explain_words(rank_similar(engine, one))}), True
@@ -101,6 +110,7 @@ async def explain_recommend(service: RequestService, parameters: ExplainRecommen
     """What each item of the history adds to the score: the largest 1,000, and all others as one.
     The hits are those of `recommend`.
     """
+    check_count(service, parameters.k)
     return await service.ask(lambda engine: explain_history(engine, parameters), True)
 
 
