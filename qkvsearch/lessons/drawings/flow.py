@@ -193,14 +193,11 @@ class Flow(Drawing):
         if not self.has_values:
             return [(headings, pairs)]
         outputs = steps["outputs"]
-        names_of_outputs = self.value_names or [
-            say("output {n}", n=n + 1) for n in range(outputs.shape[1])
-        ]
         rows: list[list[str | float]] = [
             [str(row), *map(float, output)]
             for row, output in zip(self.bench.rows, outputs, strict=True)
         ]
-        return [(headings, pairs), ([self.asks, *names_of_outputs], rows)]
+        return [(headings, pairs), ([self.asks, *self.names_of_outputs], rows)]
 
     def numbers(self) -> dict[str, Any]:
         """Return what the page's script computes from."""
@@ -238,6 +235,12 @@ class Flow(Drawing):
     def value_names(self) -> Sequence[str]:
         """The labels of the values' numbers where they mean something, else none."""
         return list((self.bench.widths or {}).get("values", ()))
+
+    @property
+    def names_of_outputs(self) -> Sequence[str]:
+        """What the numbers of an output are called."""
+        n_numbers = self.steps()["values"].shape[1]
+        return self.value_names or [say("output {n}", n=n + 1) for n in range(n_numbers)]
 
     @property
     def qualities(self) -> Sequence[str]:

@@ -12,6 +12,7 @@ takes, all of it where they are left out. `data-shift` moves a whole group.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -40,6 +41,8 @@ VALUES = 264
 # The room at the right edge in which values flow into the mix, and how wide a whole value is there.
 GUTTER = 20
 MAX_FLOW = 18
+# The radius of its turns, more than half of that.
+BEND = 12
 # A value's label is a little narrower than `cut` estimates.
 VALUE_ROOM = WIDE - GUTTER - VALUES + 6
 # Of the additional width, the share that the column of keys gets.
@@ -47,7 +50,7 @@ KEYS_SHARE = 0.15
 # The size of small type.
 SMALL = 12
 # The room for a bar's number.
-AMOUNT = 38
+AMOUNT = 43
 # The height of a line; one with numbers below its name is higher, by so much.
 LINE = 26
 NUMBER_LINE = 13
@@ -283,6 +286,7 @@ def _mix(
     ]
     inner.append(element("g", *flows, class_="flows", fill="none", data_shift="1"))
     inner.append(text(0, rows[0] + 4, say("mix"), class_="side"))
+    names = part.names_of_outputs
     for k, y in enumerate(rows):
         bars = _parts_of_bar(parts[:, k], outputs[k], y, columns.longest / most, has_parts)
         edge = columns.weights
@@ -302,7 +306,7 @@ def _mix(
                 _track(y, columns),
                 *bars,
                 text(edge, y + 4, amount, "end", class_="amount", data_x=number(edge)),
-                _at_right(VALUES, y + 4, cut(str(part.qualities[k]), VALUE_ROOM)),
+                _at_right(VALUES, y + 4, cut(str(names[k]), VALUE_ROOM)),
                 class_="mixed",
                 data_role="output",
                 data_quality=str(k),
@@ -331,15 +335,22 @@ def _value(part: Flow, values: np.ndarray, j: int, y: float) -> list[Html]:
         return [_at_right(VALUES, y + 4, cut(only, VALUE_ROOM), data_role="value")]
     side = min(13.0, VALUE_ROOM / min(values.shape[1], 5))
     boxes = strip(values, j, (VALUES, y - 7), side=side)
-    most = int(np.argmax(np.abs(values[j])))
-    largest = shown(float(values[j, most]))
-    words = f"{part.qualities[most]} {largest}"
-    if wide(words, SMALL) > VALUE_ROOM:
-        words = largest
+    if not part.value_names:
+        words = shown_numbers(values[j]) if values.shape[1] <= MAX_NUMBERS else ""
+    else:
+        words = _largest(part.value_names, values[j])
     return [
         element("g", *boxes, class_="vector", data_role="value", data_shift="1"),
         _at_right(VALUES, y + 14, words, class_="side"),
     ]
+
+
+def _largest(names: Sequence[str], value: np.ndarray) -> str:
+    """Return the name of a value's largest number with the number, or this alone if it is narrow."""
+    most = int(np.argmax(np.abs(value)))
+    largest = shown(float(value[most]))
+    words = f"{names[most]} {largest}"
+    return words if wide(words, SMALL) <= VALUE_ROOM else largest
 
 
 def _flow(pair: tuple[int, int], heights: tuple[float, float], share: float) -> Html:
@@ -347,17 +358,19 @@ def _flow(pair: tuple[int, int], heights: tuple[float, float], share: float) -> 
     x = WIDE - GUTTER + 2
     start, end = heights
     # The further it goes, the further right, so that one does not cover the other.
-    depth = x + 8 + min((end - start) / 16, 20)
-    d = f"M{x} {number(start)}C{number(depth)} {number(start)} {number(depth)} {number(end)} "
+    lane = x + BEND + min((end - start) / 50, 7)
+    down, right = number(start + BEND), number(lane)
+    d = f"M{x} {number(start)}H{number(lane - BEND)}Q{right} {number(start)} {right} {down}"
+    d += f"V{number(end - BEND)}Q{right} {number(end)} {number(lane - BEND)} {number(end)}H{x}"
     j, k = pair
     return element(
         "path",
-        d=f"{d}{x} {number(end)}",
+        d=d,
         data_at=f"0 {j}",
         data_quality=str(k),
         data_value=share,
         stroke_width=line_width(share, MAX_FLOW),
-        stroke_opacity="0.55" if share >= UNSEEN else "0",
+        stroke_opacity="0.45" if share >= UNSEEN else "0",
     )
 
 

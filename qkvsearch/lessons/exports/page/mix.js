@@ -94,9 +94,8 @@ const startMix = (figure, { stages, number_names: called }) => {
       const part = weights[j] * values[j][path.dataset.quality] || 0;
       const isSeen = Math.abs(part) >= UNSEEN && isReached(j);
       path.setAttribute("stroke-width", MIN_FLOW + MAX_FLOW * Math.min(Math.abs(part), 1));
-      path.setAttribute("stroke-opacity", isSeen ? 0.55 : 0);
+      path.setAttribute("stroke-opacity", isSeen ? (isMixed && j === chosen ? 0.95 : 0.45) : 0);
       path.dataset.value = part;
-      path.classList.toggle("chosen", isMixed && j === chosen);
       path.classList.toggle("moving", isSeen);
     }
   };
