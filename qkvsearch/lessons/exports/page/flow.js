@@ -249,7 +249,7 @@ drawings.flow = (figure, say) => {
 
   // --- one query: bars use the width that there is ---
 
-  if (isOne) new ResizeObserver(() => (mix.stretch(), look())).observe(figure.querySelector("svg").parentElement);
+  if (isOne) startStretching(figure, look);
 
   // --- numbers that are changed elsewhere: a workbench's that belongs to this drawing ---
 

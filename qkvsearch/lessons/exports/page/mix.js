@@ -1,4 +1,4 @@
-// The drawing of one query: how wide it is, and how its values add up to the mix below.
+// The drawing of one query: how its values add up to the mix below.
 
 const startMix = (figure, { stages, number_names: called }) => {
   const svg = figure.querySelector("svg[data-stretch]");
@@ -18,27 +18,6 @@ const startMix = (figure, { stages, number_names: called }) => {
   let before = new Set();
 
   const setWidth = (box, width) => box.setAttribute("width", Math.max(width, 0));
-
-  // --- as wide as there is room ---
-
-  const [NARROW, WIDEST, LARGER] = [360, 680, 1.2];
-  const { height } = svg.viewBox.baseVal;
-  const stretch = () => {
-    const wide = Math.min(Math.max(svg.parentElement.clientWidth / LARGER, NARROW), WIDEST);
-    const more = wide - NARROW;
-    svg.setAttribute("viewBox", `0 0 ${wide} ${height}`);
-    for (const one of svg.querySelectorAll("[data-x]")) {
-      one.setAttribute("x", Number(one.dataset.x) + more * Number(one.dataset.share ?? 1));
-    }
-    for (const one of svg.querySelectorAll("[data-narrow]")) {
-      const width = Number(one.dataset.narrow) + more * Number(one.dataset.grow ?? 1);
-      if (one.dataset.wide) one.dataset.wide = width;
-      else setWidth(one, width);
-    }
-    for (const one of svg.querySelectorAll("[data-shift]")) {
-      one.setAttribute("transform", `translate(${more * Number(one.dataset.shift)} 0)`);
-    }
-  };
 
   // --- the mix ---
 
@@ -100,5 +79,5 @@ const startMix = (figure, { stages, number_names: called }) => {
     }
   };
 
-  return { paint, stretch };
+  return { paint };
 };
