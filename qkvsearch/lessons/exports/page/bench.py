@@ -112,7 +112,12 @@ def _shown_of(
         shown = [side_by_side(given)]
         if compared:
             shown += [element("h5", say("The weights under each mask")), side_by_side(compared)]
-        return [*shown, element("h5", say("What follows from them")), side_by_side(computed)]
+        follows = element("summary", say("What follows from them"))
+        # Where there is no room for it, as on a slide, it folds.
+        return [
+            *shown,
+            element("details", follows, side_by_side(computed), class_="follows", open=True),
+        ]
     place = list(bench.matrices).index(bench.open_cell[0])
     shown = [given[place]]
     others = [*given[:place], *given[place + 1 :], *computed]
