@@ -146,7 +146,8 @@ drawings.flow = (figure, say) => {
       path.setAttribute("stroke-width", 0.6 + 16 * Math.min(Math.max(weight, 0), 1));
       path.setAttribute("stroke-opacity", weight > 0 ? 0.08 + 0.72 * Math.min(weight, 1) : 0);
       path.dataset.value = weight;
-      path.classList.toggle("faint", !isFlowing || !isMeant);
+      path.classList.toggle("unreached", !isFlowing);
+      path.classList.toggle("faint", !isMeant);
       path.classList.toggle("chosen", row === i && column === j);
       path.classList.toggle("moving", stage === "outputs" && isMeant && weight > 0.02);
     }
@@ -162,7 +163,7 @@ drawings.flow = (figure, say) => {
       end.dataset.value = JSON.stringify(vector);
       // An output is there once it is mixed.
       const isMixed = stage === "outputs" && (isWhole || Number(place) <= i);
-      for (const box of end.querySelectorAll("rect")) box.classList.toggle("unreached", role === "output" && !isMixed);
+      end.classList.toggle("unreached", role === "output" && !isMixed);
     }
   };
 
