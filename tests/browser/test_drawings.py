@@ -109,8 +109,8 @@ def agree_mix(figure, wanted):
     np.testing.assert_allclose(np.array(rows, float), wanted["outputs"][0], **CLOSE)
     if (parts >= 0).all():
         widths = figure.locator(".mixed").evaluate_all(
-            """rows => rows.map(row =>
-                [...row.querySelectorAll("[data-part]")].map(box => Number(box.getAttribute("width"))))"""
+            """rows => rows.map(row => [...row.querySelectorAll("[data-part]")]
+                .map(box => Number(box.getAttribute("width"))))"""
         )
         lengths = np.array(widths).T
         assert lengths.sum() > 0

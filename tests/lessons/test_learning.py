@@ -291,7 +291,6 @@ class TestMinilm:
             assert one["key"] == other["key"]
             assert one["moved"] == pytest.approx(other["moved"], abs=1e-3)
 
-
     def test_the_lessons_own_sentence_is_not_measured_again(self, monkeypatch):
         monkeypatch.setattr(learning, "measured", None)
         course = lesson("learning")

@@ -29,13 +29,14 @@ class Stopped(Exception):
 
 
 def ask(lesson: Lesson, save: Path | None = None) -> None:
-    """Ask a lesson's questions one after another, and tell how many were right. After a wrong answer there is a hint and
-    a second try, then the step that leads to the right one. What is no answer does not count; Enter
-    alone gives up. Raises `Stopped` where the person types q, and `click.Abort` where they stop by
-    Ctrl-C.
+    """Ask a lesson's questions one after another, and tell how many were right.
 
-    save: ask once, without hints and answers, and for a sentence of the person's own; write what was
-    answered, and whether it is right, to this CSV file after the last question.
+    After a wrong answer there is a hint and a second try, then the step that leads to the right
+    one. What is no answer does not count; Enter alone gives up. Raises `Stopped` where the person
+    types q, and `click.Abort` where they stop by Ctrl-C.
+
+    save: ask once, without hints and answers, and for a sentence of the person's own; write what
+    was answered, and whether it is right, to this CSV file after the last question.
     """
     n_right = 0
     quizzes = lesson.quizzes

@@ -454,8 +454,8 @@ def _ends(
 ) -> list[Html]:
     """Return a label and a vector's strip at each end of the flows.
 
-    heights: of the ends. edge: where the flows begin or end, beside the strips. role: "value", whose
-    strips end at the edge, or "output", whose strips begin there.
+    heights: of the ends. edge: where the flows begin or end, beside the strips. role: "value",
+    whose strips end at the edge, or "output", whose strips begin there.
     """
     width = strip_width(vectors)
     ends = []

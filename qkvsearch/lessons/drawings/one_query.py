@@ -207,9 +207,7 @@ def _keys(
         of_key = {"data_role": "key", "data_column": str(j)}
         labels.append(text(KEYS, y - 2, cut(name, room), **of_key))
         if _is_strip(keys):
-            labels.append(
-                element("g", *_boxes(keys, j, y + 9), class_="vector", data_role="key")
-            )
+            labels.append(element("g", *_boxes(keys, j, y + 9), class_="vector", data_role="key"))
         else:
             written = shown_numbers(keys[j])
             labels.append(text(KEYS, y + 12, written, class_="of-key", data_column=str(j)))
@@ -261,9 +259,7 @@ def _bar(y: float, value: float, share: float, columns: _Columns) -> list[Html]:
 # --- the values, and what they add up to ---
 
 
-def _mix(
-    part: Flow, steps: dict[str, np.ndarray], columns: _Columns
-) -> tuple[Html, float]:
+def _mix(part: Flow, steps: dict[str, np.ndarray], columns: _Columns) -> tuple[Html, float]:
     """Return the values, their flow and the mix as one group, and how high the picture is."""
     values = steps["values"]
     weights = np.nan_to_num(steps["weights"][0])
@@ -346,7 +342,7 @@ def _value(part: Flow, values: np.ndarray, j: int, y: float) -> list[Html]:
 
 
 def _largest(names: Sequence[str], value: np.ndarray) -> str:
-    """Return the name of a value's largest number with the number, or this alone if it is narrow."""
+    """Return a value's largest number with its name, or alone where both are too wide."""
     most = int(np.argmax(np.abs(value)))
     largest = shown(float(value[most]))
     words = f"{names[most]} {largest}"

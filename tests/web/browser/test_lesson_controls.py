@@ -11,7 +11,7 @@ CONTROLS = "#main :is(button, select, summary, input, textarea)"
 TURNS = ("Next step", "Previous step")
 MAX_STOPS = 400
 
-# In place of a selector: all that can be used now, each once, and the count of clicks that reach it.
+# Marks all that can be used now, each once, counts the clicks that reach it, and returns the marks.
 MARK = """(selector) => {
   window.marked ??= 0;
   const seen = [...document.querySelectorAll(selector)]
