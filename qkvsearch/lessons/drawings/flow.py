@@ -418,23 +418,24 @@ def _flows(part: Flow, place: str) -> Html:
         of_mix = say("mix of each {asks}", asks=part.asks)
     else:
         of_mix = say("outputs, for each {asks}", asks=part.asks)
-    heads = [
-        text(0, 13, say("values"), class_="side"),
-        text(WIDE, 13, of_mix, "end", class_="side"),
-    ]
+    heads = [text(0, 13, say("values"), class_="side")]
+    late = [text(WIDE, 13, of_mix, "end", class_="side")]
     if names:
         start = WIDE - outputs_room
         ends = [
             *_named_ends(columns, steps["values"], of_values, 0, "value"),
             *_named_ends(rows, steps["outputs"], of_outputs, start, "output"),
         ]
-        heads += [*_names_of_numbers(names, 0, top), *_names_of_numbers(names, start, top)]
+        heads += _names_of_numbers(names, 0, top)
+        late += _names_of_numbers(names, start, top)
     else:
         ends = [
             *_ends(columns, steps["values"], of_values, values_room - 4, "value"),
             *_ends(rows, steps["outputs"], of_outputs, right + 4, "output"),
         ]
     title = say("{caption}: what flows", caption=part.caption)
+    # What the page's script shows with the outputs alone.
+    heads.append(element("g", *late, class_="late"))
     inner = element("g", *lines, class_="flows", fill="none")
     return picture(WIDE, top + height + 2, place, title, part.told, *heads, inner, *ends)
 

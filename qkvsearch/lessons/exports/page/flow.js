@@ -139,6 +139,7 @@ drawings.flow = (figure, say) => {
 
   const paintFlows = ({ stage, i, j }, isWhole) => {
     const isFlowing = stage === "outputs" || stage === "weights";
+    figure.querySelector(".late").classList.toggle("unreached", stage !== "outputs");
     for (const path of paths) {
       const [row, column] = path.dataset.at.split(" ").map(Number);
       const weight = steps.weights[row][column];
@@ -247,6 +248,9 @@ drawings.flow = (figure, say) => {
   player.go(0);
   choose({ i: null, j: null });
   look();
+
+  // On paper a drawing is at its end, where all of it is to be seen.
+  addEventListener("beforeprint", () => turnTo(stages.at(-1)));
 
   // --- one query: bars use the width that there is ---
 
