@@ -93,7 +93,7 @@ drawings.flow = (figure, say) => {
     (rows.length === 1 ? stages.slice(0, stages.indexOf(stage) + 1) : [stage])
       .map((one) => sayings[one](i, j)).join("\n");
   const tell = ({ stage, i, j }, isWhole) => {
-    if (i === null) return telling(say(rows.length === 1 ? "pointAtBar" : "pointAt"), false);
+    if (i === null) return telling(say(isOne ? "pointAtBar" : "pointAt"), false);
     const row = `${rows[i]}: ${ofRow(stage, i)}`;
     if (j === null) return telling(row);
     const cell = `${rows[i]} · ${columns[j]}: ${ofPair(stage, i, j)}`;
