@@ -98,8 +98,8 @@ class Request:
 @click.option(
     "--save",
     type=FILE,
-    help="Ask once, without hints; write what you answered, and whether it is right, to a CSV. "
-    "Without a terminal, read the answers from stdin, a line each.",
+    help="Ask once, without hints; write what you answered, and whether it is right, to a CSV, and "
+    "a sentence of your own. Without a terminal, read the answers from stdin, a line each.",
 )
 @document_options
 def teach(output: Output, lang: str | None, digits: int, **options: Any) -> None:
@@ -213,7 +213,7 @@ def _forms(
     lessons, else the first one's object.
     """
 
-    from qkvsearch.cli.lesson.quizzing import printed
+    from qkvsearch.cli.lesson.quizzing import explain_back, printed
     from qkvsearch.cli.lesson.view import heading, step_blocks
     from qkvsearch.lessons.exports.document import to_document
     from qkvsearch.lessons.exports.markdown import to_instructors_edition, to_markdown
@@ -235,6 +235,8 @@ def _forms(
             yield heading(lesson)
             for index in range(len(lesson.steps)):
                 yield from (text for _, text in step_blocks(lesson, index, explained))
+            if lesson.explain and not is_step:
+                yield explain_back(lesson.explain)
             if quizzes and lesson.quizzes:
                 yield printed(lesson.quizzes)
 
@@ -287,7 +289,7 @@ def _keep_answers(lesson: Lesson, save: Path, is_text: bool) -> None:
             "--save asks questions at a terminal, or reads answers from stdin, a line each; leave "
             "out --format and -o"
         )
-    keep_lines(lesson.quizzes, sys.stdin.read().splitlines(), save)
+    keep_lines(lesson, sys.stdin.read().splitlines(), save)
 
 
 def _only(lesson: Lesson, step: int | None) -> Lesson:

@@ -71,6 +71,8 @@ class Workbench:
     normalize: Literal["softmax", "relu", "none"] = "softmax"
     # The one number that may be changed: its matrix, row and column. None for all numbers.
     open_cell: tuple[str, int, int] | None = None
+    # The name of the drawing of the same lesson that shows its numbers as they change; "" for none.
+    moves: str = ""
 
     @property
     def is_projected(self) -> bool:

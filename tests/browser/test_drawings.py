@@ -85,13 +85,80 @@ def agree(flow, figure, mask):
         found = np.array([float(cell.replace("Infinity", "inf")) for cell in cells])
         np.testing.assert_allclose(found.reshape(shape), wanted[shown], **CLOSE)
     if flow.has_values:
-        lines = figure.locator(".flows path[data-at]")
-        flows = lines.evaluate_all("all => all.map(p => p.dataset.value)")
-        np.testing.assert_allclose(
-            np.array(flows, float).reshape(shape), wanted["weights"], **CLOSE
-        )
+        if figure.locator(".mixed").count():
+            agree_mix(figure, wanted)
+        else:
+            lines = figure.locator(".flows path[data-at]")
+            flows = lines.evaluate_all("all => all.map(p => p.dataset.value)")
+            np.testing.assert_allclose(
+                np.array(flows, float).reshape(shape), wanted["weights"], **CLOSE
+            )
         outputs = table(figure)[-wanted["outputs"].size :]
         np.testing.assert_allclose(outputs, wanted["outputs"].ravel(), **CLOSE)
+
+
+def agree_mix(figure, wanted):
+    """Each value brings weight × value to a row of the mix, whose parts are as long as that."""
+    parts = wanted["weights"][0][:, None] * wanted["values"]
+    flows = figure.locator(".flows path").evaluate_all(
+        "all => all.map(p => [p.dataset.at.split(' ')[1], p.dataset.quality, p.dataset.value])"
+    )
+    for j, k, value in flows:
+        assert float(value) == pytest.approx(parts[int(j), int(k)], abs=1e-6)
+    rows = figure.locator(".mixed").evaluate_all("all => all.map(row => row.dataset.value)")
+    np.testing.assert_allclose(np.array(rows, float), wanted["outputs"][0], **CLOSE)
+    if (parts >= 0).all():
+        widths = figure.locator(".mixed").evaluate_all(
+            """rows => rows.map(row => [...row.querySelectorAll("[data-part]")]
+                .map(box => Number(box.getAttribute("width"))))"""
+        )
+        lengths = np.array(widths).T
+        assert lengths.sum() > 0
+        share = parts / parts.sum()
+        np.testing.assert_allclose(lengths / lengths.sum(), share, atol=0.005)
+
+
+def test_the_mix_comes_at_its_stage_and_each_step_adds_a_value(visit, lesson_file):
+    with visit(lesson_file("ask-match-mix")) as page:
+        figure = page.locator('[data-place="ask-match-mix.search"]')
+        late = figure.locator(".late")
+        mix = figure.locator(".mixed")
+        stages = figure.locator('[data-does="stage"]')
+        for stage in stages.all()[:-1]:
+            stage.click()
+            assert late.evaluate("e => getComputedStyle(e).visibility") == "hidden"
+        press(figure, "step")
+        assert late.evaluate("e => getComputedStyle(e).visibility") == "visible"
+        amounts = [mix.nth(0).locator(".amount").text_content()]
+        for _ in range(7):
+            press(figure, "step")
+            amounts.append(mix.nth(0).locator(".amount").text_content())
+        # Two of the eight videos are of this category, the first and the fifth.
+        assert amounts == ["0.23"] * 4 + ["0.34"] * 4
+        assert mix.nth(0).locator(".addends").text_content() == "0.23 + 0.11"
+        assert "0.090 × Education" in figure.locator(".told").inner_text()
+
+
+def test_what_is_typed_below_a_drawing_moves_it_at_once_and_escape_takes_it_back(
+    visit, lesson_file
+):
+    with visit(lesson_file("ask-match-mix")) as page:
+        figure = page.locator('[data-place="ask-match-mix.context"]')
+        entry = page.locator('[data-bench="ask-match-mix.context"] td input')
+        svg = figure.locator("svg")
+        place = svg.evaluate(STAYS)
+        crafts = figure.locator(".mixed .amount").first
+        entry.focus()
+        for typed in ("0", ".", "5"):
+            page.keyboard.type(typed)
+        assert figure.locator("[data-stage=outputs]").get_attribute("aria-pressed") == "true"
+        assert figure.locator(".of-query").all_text_contents() == ["1", "0.5"]
+        less = float(crafts.text_content())
+        page.keyboard.press("Escape")
+        assert figure.locator(".of-query").all_text_contents() == ["1", "1"]
+        assert less < float(crafts.text_content()) == pytest.approx(0.88)
+        assert svg.evaluate(STAYS) == place
+        assert entry.input_value() == "1"
 
 
 @EVERY

@@ -111,3 +111,17 @@ def test_the_contents_follow_the_reader(visit, file):
         )
         assert here.count() == 1
         assert page.locator("#contents .here ol").is_visible()
+
+
+def test_chinese_headings_of_narrow_tables_keep_their_words(visit, chinese_file):
+    with visit(chinese_file, viewport={"width": 390, "height": 800}) as page:
+        page.evaluate("document.querySelectorAll('details').forEach(one => (one.open = true))")
+        broken = page.locator("thead th").evaluate_all(
+            """all => all.filter(th => {
+                const text = document.createRange();
+                text.selectNodeContents(th);
+                const isWord = /^[\u4e00-\u9fff]{2,6}$/.test(th.innerText.trim());
+                return isWord && text.getClientRects().length > 1;
+            }).map(th => th.innerText)"""
+        )
+        assert broken == []

@@ -12,7 +12,7 @@ from qkvsearch.attention import attention, cosine_score
 from qkvsearch.cli.lesson.drawn import bar, drawing_view
 from qkvsearch.lessons import LESSONS, lesson
 from qkvsearch.lessons.compute import learning
-from qkvsearch.lessons.drawings import Arrows, Drawing, Flow, Heads
+from qkvsearch.lessons.drawings import Arrows, Drawing, Flow, Heads, Total
 from qkvsearch.lessons.drawings.attention_lines import LEVELS
 from qkvsearch.lessons.exports.markdown import to_markdown
 from qkvsearch.lessons.exports.notebook import to_notebook
@@ -52,7 +52,12 @@ def test_every_picture_is_named_and_told(taught, name):
 @pytest.mark.xdist_group("the whole course")
 def test_the_course_has_every_kind_of_picture_enough_of_them_and_stays_small(taught):
     course = [taught(name) for name in LESSONS]
-    assert {type(drawing) for made in course for drawing in drawings(made)} == {Arrows, Flow, Heads}
+    assert {type(drawing) for made in course for drawing in drawings(made)} == {
+        Arrows,
+        Flow,
+        Heads,
+        Total,
+    }
     page = to_page(course)
     assert len(re.findall(r"<(?:svg|canvas)\b", page)) >= 24
     assert len(page.encode()) < 3e6
@@ -184,6 +189,28 @@ def test_an_arrow_without_length_has_no_angle():
     part = Arrows("a", "", np.array([[1.0, 0], [0, 0]]), "ab", ("x", "y"))
     assert np.isnan(part.degrees[1])
     assert part.pictures("here")
+
+
+# --- sums ---
+
+
+def test_each_bar_of_a_sum_begins_where_the_last_one_ended():
+    numbers = np.array([3.0, -1.0])
+    part = Total("t", "", "ab", ["", ""], numbers, 2.0, "others", "all", ["of", "number", "note"])
+    (drawn,) = part.pictures("here")
+    bars = re.findall(r'<rect x="([\d.]+)" y="[\d.]+" width="([\d.]+)"', drawn)
+    starts, lengths = np.array(bars, float).T
+    unit = lengths[0] / 3
+    np.testing.assert_allclose(lengths / unit, [3, 1, 2, 4], atol=0.02)
+    np.testing.assert_allclose((starts - starts[0]) / unit, [0, 2, 2, 0], atol=0.02)
+    assert part.total == 4
+
+
+def test_what_a_viewer_watched_adds_up_to_the_key_that_is_drawn_next(taught):
+    step = next(s for s in taught("ask-match-mix").steps if "three" in s.computed)
+    (total,) = [part for part in step.parts if isinstance(part, Total)]
+    (flow,) = [part for part in step.parts if isinstance(part, Flow)]
+    assert total.total == pytest.approx(flow.steps()["keys"][2, 1])
 
 
 # --- heads ---

@@ -276,10 +276,10 @@ class TestMinilm:
             pytest.skip("needs minilm: qkvsearch model fetch minilm")
 
     def test_minilm_gives_what_was_recorded(self):
-        found, recorded = learning.evidence(learning.ask(Given())), learning.recorded()
-        assert "installed here" not in told(
-            step_of(lesson("learning"), "A real transformer at work")
-        )
+        recorded = learning.recorded()
+        asked = learning.ask(Given(encoder="minilm"))
+        assert asked.kind == "transformer"
+        found = learning.evidence(asked)
         for name in ("heads", "others", "swapped"):  # these were recorded in bytes
             np.testing.assert_allclose(getattr(found, name), getattr(recorded, name), atol=5e-3)
         for name in ("cosines", "turns", "other_cosine"):
@@ -290,6 +290,15 @@ class TestMinilm:
         for one, other in zip(found.removed, recorded.removed, strict=True):
             assert one["key"] == other["key"]
             assert one["moved"] == pytest.approx(other["moved"], abs=1e-3)
+
+    def test_the_lessons_own_sentence_is_not_measured_again(self, monkeypatch):
+        monkeypatch.setattr(learning, "measured", None)
+        course = lesson("learning")
+        said = told(step_of(course, "A real transformer at work"))
+        assert "was recorded" in said
+        assert "installed here" not in said
+        # What is quick is computed as one reads.
+        assert "scores" in course.steps[-1].computed
 
 
 @pytest.mark.point(33)

@@ -11,7 +11,7 @@ from qkvsearch.cli.lesson.emphasis import MAX_COLUMNS, marked
 from qkvsearch.cli.lesson.grids import COLOURS
 from qkvsearch.cli.text_table import GAP, padded
 from qkvsearch.cli.wrapping import wrapped
-from qkvsearch.lessons.drawings import Drawing, Flow, Heads
+from qkvsearch.lessons.drawings import Drawing, Flow, Heads, Total
 from qkvsearch.lessons.messages import say, shown
 from qkvsearch.terminal import printable
 
@@ -108,4 +108,21 @@ def _heads(heads: Heads, width: int) -> Iterator[Text]:
         yield line
 
 
-BARS: dict[type, Callable[[Any, int], Iterator[Text]]] = {Flow: _flow, Heads: _heads}
+def _total(total: Total, width: int) -> Iterator[Text]:
+    """Draw the bar of each number, and that of all together."""
+    labels = [printable(label) for label, _, _ in total.lines]
+    left = max(map(cell_len, labels))
+    most = max(abs(value) for _, value, _ in total.lines) or 1.0
+    longest = max(min(BAR_LENGTH, width - left - GAP - 8), 1)
+    last = len(labels) - 1
+    for place, (label, (_, value, note)) in enumerate(zip(labels, total.lines, strict=True)):
+        line = Text(padded(label, left) + " " * GAP)
+        colour = COLOURS["output" if place == last else "score"]
+        line.append("−" * (value < 0) + bar(abs(value) / most, longest), style=colour)
+        line.append(f" {shown(value)}")
+        if note and cell_len(line.plain) + GAP + cell_len(note) <= width:
+            line.append(" " * GAP + note, style="dim")
+        yield line
+
+
+BARS: dict[type, Callable[[Any, int], Iterator[Text]]] = {Flow: _flow, Heads: _heads, Total: _total}

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from qkvsearch.cli.context import settings
-from qkvsearch.cli.lesson.quizzing import BACK, STOP, Stopped, ask, prompt
+from qkvsearch.cli.lesson.quizzing import BACK, STOP, Stopped, ask, explain_back, prompt
 from qkvsearch.cli.lesson.view import heading, prose, step_blocks
 from qkvsearch.cli.render import write_text
 from qkvsearch.lessons import progress
@@ -98,9 +98,11 @@ def _read_one(lesson: Lesson, quizzes: bool, is_whole: bool, save: Path | None) 
             place = max(place - 1, 0)
             has_begun = False
             screen.used = 0
+    if lesson.explain and is_whole and save is None:
+        screen.show(explain_back(lesson.explain))
     if quizzes and lesson.quizzes:
         _pause()
-        ask(lesson.quizzes, save)
+        ask(lesson, save)
 
 
 class _Screen:

@@ -178,7 +178,7 @@ class AttendQuestion:
     word: str = "it"
     # The word whose weight is looked at.
     target: str = "animal"
-    # The encoder, and what it gave; None where that was recorded.
+    # The encoder, None where it is not here; and what it gave, None where that was recorded.
     model: Any = None
     focus: Focus | None = None
 
@@ -186,12 +186,16 @@ class AttendQuestion:
 def ask(given: Given) -> AttendQuestion:
     """Return the question about the reader's sentence, or about the lesson's own.
 
-    Raises `QkvError` where the encoder that was asked for cannot be read.
+    What MiniLM gives for the lesson's own was recorded, and is not measured again where MiniLM is
+    installed: that takes ten seconds. Raises `QkvError` where the encoder that was asked for cannot
+    be read.
     """
     name, model, problem = encoder_for(given)
     is_own = given.sentence is not None
+    if not is_own and given.encoder is None:
+        return AttendQuestion("recorded", problem, model=model)
     if model is None:
-        return AttendQuestion("nobody" if is_own else "recorded", problem)
+        return AttendQuestion("nobody", problem)
     sentence = ANIMAL.sentences[0] if given.sentence is None else given.sentence
     text = read(model, sentence)
     word = word_to_ask(text)

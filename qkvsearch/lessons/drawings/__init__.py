@@ -9,5 +9,6 @@ from qkvsearch.lessons.drawings.arrows import Arrows
 from qkvsearch.lessons.drawings.attention_lines import AttendedText, Heads
 from qkvsearch.lessons.drawings.drawing import Drawing
 from qkvsearch.lessons.drawings.flow import Flow
+from qkvsearch.lessons.drawings.total import Total
 
-__all__ = ["Arrows", "AttendedText", "Drawing", "Flow", "Heads"]
+__all__ = ["Arrows", "AttendedText", "Drawing", "Flow", "Heads", "Total"]

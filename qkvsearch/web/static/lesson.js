@@ -7,6 +7,7 @@ import {
 import { announce, begin, onKey } from "./shell.js";
 import { count, facts, say } from "./words.js";
 
+const isPaged = document.querySelector("article[data-paged]") !== null;
 const steps = [...document.querySelectorAll(".step")];
 const buttons = new Map();
 const placeOf = (step) => steps.indexOf(step) + 1;
@@ -14,7 +15,8 @@ const placeOf = (step) => steps.indexOf(step) + 1;
 function showProgress() {
   const found = progressOf(facts);
   const values = Object.fromEntries(Object.entries(found).map(([name, n]) => [name, count(n)]));
-  const told = say("progress", values);
+  // Where one step is shown at a time, its place is told below it.
+  const told = say(isPaged ? "answered" : "progress", values);
   byId("progress").textContent = isKept ? told : `${told} ${say("notKept")}`;
 }
 
@@ -60,7 +62,7 @@ for (const step of steps) passed.observe(step);
 
 // --- one step at a time, where the lesson asks for it ---
 
-if (document.querySelector("article[data-paged]")) {
+if (isPaged) {
   const endings = [...document.querySelectorAll("article > .explain, article > .quizzes"), end];
   startPaging(steps, endings, { forth: say("nextStep"), back: say("previousStep"), left: (step) => mark(step, true) });
 }

@@ -16,8 +16,11 @@ export function startPaging(steps, endings, { forth, back, left }) {
     pages.forEach((page, n) => page.forEach((part) => (part.hidden = n !== here)));
     previous.hidden = here === 0;
     next.hidden = here === pages.length - 1;
-    previous.closest("article").dataset.page = here + 1;
-    place.textContent = `${here + 1} / ${pages.length}`;
+    const article = previous.closest("article");
+    article.dataset.page = here + 1;
+    article.toggleAttribute("data-last", here === pages.length - 1);
+    // Steps are counted as the lesson counts them: what ends it is none.
+    place.textContent = here < steps.length ? `${here + 1} / ${steps.length}` : "";
   };
   const headingOf = (page) => page[0].querySelector("h3");
   /** Show a page and begin at its top, for those who see it and those who hear it. */

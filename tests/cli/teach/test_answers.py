@@ -30,7 +30,7 @@ def test_questions_that_are_asked_are_counted_from_1(capsys, monkeypatch, taught
     given = iter([typed(quiz) for quiz in taught.quizzes])
     monkeypatch.setattr(quizzing, "prompt", lambda _text: next(given))
     n = len(taught.quizzes)
-    quizzing.ask(taught.quizzes)
+    quizzing.ask(taught)
     told = capsys.readouterr().out
     assert f"{n} of {n} right." in told
     asked = re.findall(r"Question (\d+) of (\d+)", told)
@@ -47,14 +47,22 @@ class TestAnswersFromAFile:
         assert answer.code == 0
         assert "The answers are in a.csv." in answer.stdout
         rows = list(csv.DictReader((tmp_path / "a.csv").open()))
-        assert [row["quiz"] for row in rows] == [quiz.name for quiz in quizzes]
-        assert [row["right"] for row in rows] == ["yes"] * (len(quizzes) - 1) + ["no"]
+        assert [row["quiz"] for row in rows] == [*(quiz.name for quiz in quizzes), "check.explain"]
+        assert [row["right"] for row in rows] == ["yes"] * (len(quizzes) - 1) + ["no", ""]
+
+    def test_one_more_line_is_the_sentence_that_nothing_compares(self, qkv, computed, tmp_path):
+        lines = [typed(quiz) for quiz in computed("check").quizzes]
+        sentence = "A word asks, the others match."
+        answer = qkv("teach", "check", "--save", "a.csv", stdin="\n".join([*lines, sentence]))
+        assert answer.code == 0
+        row = list(csv.DictReader((tmp_path / "a.csv").open()))[-1]
+        assert row == {"quiz": "check.explain", "answer": sentence, "right": ""}
 
     @pytest.mark.parametrize(
         ("given", "said"),
         [
             ("1\n2\n", "stdin has 2 lines, but there are 10 questions"),
-            ("1\n" * 11, "stdin has 11 lines"),
+            ("1\n" * 12, "stdin has 12 lines"),
             ("1\n1\nx\n" + "1\n" * 7, "stdin, line 3, check.3: 'x': Type the number of a choice"),
         ],
     )

@@ -121,11 +121,15 @@ def test_answers_that_end_with_q_are_not_written(at_a_terminal):
 
 
 def test_answers_before_the_course_are_kept_for_the_teacher_without_a_hint(at_a_terminal):
-    typed = ["", "2", "9", *"213213213"]  # 9 is no choice and is asked for again
+    # 9 is no choice and is asked for again; what comes last is a sentence of one's own.
+    typed = ["", "2", "9", *"213213213", "Words ask words."]
     answer = at_a_terminal("teach", "check", "--save", "before.csv", types=typed)
     header, *rows = Path("before.csv").read_text("utf-8").splitlines()
     assert header == "quiz,answer,right"
-    assert [row.split(",")[1:3] for row in rows] == [[digit, "yes"] for digit in "2213213213"]
+    *answers, sentence = rows
+    assert [row.split(",")[1:3] for row in answers] == [[digit, "yes"] for digit in "2213213213"]
+    assert sentence == "check.explain,Words ask words.,"
+    assert "Nothing compares it" in answer.stdout
     assert "Right" not in answer.stdout
     assert "Not yet" not in answer.stdout
 

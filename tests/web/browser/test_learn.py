@@ -106,8 +106,12 @@ def test_lesson_0_shows_one_step_at_a_time(visit, site, expect):
         for n in range(1, len(first.steps) + 1):
             assert page.locator(".step:visible").count() == 1
             assert page.locator(f"#{PAGED}-{n}").is_visible()
+            # One count of steps, which is that of the lesson.
+            assert page.locator(".place").inner_text() == f"{n} / {len(first.steps)}"
+            assert told(page) == f"0 of {len(first.quizzes)} questions right"
             forth.click()
-        assert told(page).startswith(f"{len(first.steps)} of")
+        assert page.locator(".place").inner_text() == ""
+        assert page.locator(DONE).inner_text() == "✓ Done"
         assert page.locator(".step:visible").count() == 0
         assert page.locator("textarea").is_visible()
         assert page.locator("[data-quiz]").first.is_visible()

@@ -35,8 +35,16 @@ const startBench = (bench, say) => {
     }
   };
 
+  // The drawing that shows the same numbers, if there is one, hears of each change.
+  const { moves } = bench.dataset;
+  const tellDrawing = () => {
+    const detail = { place: moves, ...structuredClone(matrices) };
+    document.dispatchEvent(new CustomEvent("matrices", { detail }));
+  };
+
   let waiting;
   const compute = () => {
+    if (moves) tellDrawing();
     const chosen = attention.steps(matrices, state);
     for (const table of computed) {
       const { mask } = table.dataset; // its own, where masks are compared
@@ -82,11 +90,26 @@ const startBench = (bench, say) => {
     }
   };
 
-  // What is typed counts if it is a number that fits; else the last one still does.
+  // What is typed counts at once if it is a number that fits; else the last one still does, and the
+  // reader hears of it on leaving the field.
   const editable = (input, hold, isPositive) => {
+    let before = hold.get();
     const show = () => {
       input.value = numbers.shown(hold.get());
+      before = hold.get();
       complain(input, "");
+    };
+    const follow = () => {
+      const number = numbers.one(input.value);
+      if (Number.isNaN(number) || (isPositive && number <= 0)) return;
+      hold.set(number);
+      compute();
+    };
+    const takeBack = () => {
+      const isChanged = hold.get() !== before;
+      hold.set(before);
+      show();
+      if (isChanged) compute();
     };
     const apply = () => {
       const last = numbers.shown(hold.get());
@@ -100,11 +123,12 @@ const startBench = (bench, say) => {
       show();
       compute();
     };
+    input.addEventListener("input", follow);
     input.addEventListener("change", apply);
     input.addEventListener("keydown", (event) => {
       if (event.isComposing || event.keyCode === 229) return; // an input method takes the key
       if (event.key === "Enter") apply();
-      if (event.key === "Escape") show();
+      if (event.key === "Escape") takeBack();
     });
     return show;
   };

@@ -84,7 +84,7 @@ def workbench(bench: Workbench, lesson: str) -> Html:
                 "cell; Escape takes back what was typed."
             )
             if bench.open_cell is None
-            else say("Change the number, then press Enter. Escape takes back what was typed."),
+            else say("The numbers follow as you type. Escape takes back what was typed."),
             class_="hint",
             hidden=True,
         ),
@@ -95,6 +95,7 @@ def workbench(bench: Workbench, lesson: str) -> Html:
         data_bench=f"{lesson}.{bench.name}",
         data_settings=json.dumps(settings(bench)),
         data_open=" ".join(map(str, bench.open_cell)) if bench.open_cell else None,
+        data_moves=f"{lesson}.{bench.moves}" if bench.moves else None,
     )
 
 
@@ -104,17 +105,26 @@ def _shown_of(
     """Return the matrices that are given, and what follows from them.
 
     compared: the weights under several masks, shown between them. Where one number alone may be
-    changed, its matrix and the outputs are shown, and the others unfold.
+    changed, its matrix and the outputs are shown, and the others unfold; so do the outputs where a
+    drawing shows them.
     """
     if bench.open_cell is None:
         shown = [side_by_side(given)]
         if compared:
             shown += [element("h5", say("The weights under each mask")), side_by_side(compared)]
-        return [*shown, element("h5", say("What follows from them")), side_by_side(computed)]
+        follows = element("summary", say("What follows from them"))
+        # Where there is no room for it, as on a slide, it folds.
+        return [
+            *shown,
+            element("details", follows, side_by_side(computed), class_="follows", open=True),
+        ]
     place = list(bench.matrices).index(bench.open_cell[0])
-    others = [*given[:place], *given[place + 1 :], *computed[:-1]]
+    shown = [given[place]]
+    others = [*given[:place], *given[place + 1 :], *computed]
+    if not bench.moves:
+        shown.append(others.pop())
     return [
-        side_by_side([given[place], computed[-1]]),
+        side_by_side(shown),
         element("details", element("summary", say("All numbers")), side_by_side(others)),
     ]
 

@@ -40,13 +40,18 @@ def drawing(part: Drawing, lesson: str) -> Html:
         pictures.append(numbers)
     else:
         below.append(numbers)
+    shown = [
+        element("figcaption", element("span", part.caption, class_="name"), id=place),
+        element("div", *pictures, class_="pictures"),
+    ]
+    if type(part) in CONTROLS:
+        controls = CONTROLS[type(part)](part, place)
+        shown.insert(1, element("div", *controls, class_="controls", hidden=True))
+        # Below, as it may take several lines, and the picture is to stay where it is.
+        shown.append(element("p", class_="told", role="status"))
     return element(
         "figure",
-        element("figcaption", element("span", part.caption, class_="name"), id=place),
-        element("div", *CONTROLS[type(part)](part, place), class_="controls", hidden=True),
-        element("div", *pictures, class_="pictures"),
-        # Below, as it may take several lines, and the picture is to stay where it is.
-        element("p", class_="told", role="status"),
+        *shown,
         *below,
         class_="drawing",
         aria_labelledby=place,
@@ -187,6 +192,7 @@ def _flow(part: Flow, place: str) -> list[Html]:
     return controls
 
 
+# Of drawings that answer; a `Total` does not.
 CONTROLS: dict[type, Callable[[Any, str], list[Html]]] = {
     Arrows: _arrows,
     Flow: _flow,

@@ -3,28 +3,30 @@
 drawings.flow = (figure, say) => {
   const given = JSON.parse(figure.dataset.numbers);
   const settings = { ...given };
-  const { rows, columns, stages } = given;
+  const { rows, columns, stages, names } = given;
   const inWords = given.in_words;
   const hasValues = stages.includes("outputs");
   const hasWeights = stages.includes("weights");
+  const isOne = figure.querySelector("svg[data-stretch]") !== null;
   const telling = startTelling(figure);
   const cells = new Map([...figure.querySelectorAll(".cell")].map((cell) => [cell.dataset.at, cell]));
-  const paths = new Map([...figure.querySelectorAll(".flows path[data-at]")].map((path) => [path.dataset.at, path]));
+  const paths = [...figure.querySelectorAll(".flows path[data-at]")];
   const grid = figure.querySelector(".cells");
+  const mix = isOne ? startMix(figure, given) : null;
   const matrices = Object.fromEntries(
     ["queries", "keys", "values"].map((name) => [name, given[name]?.map((row) => row.map(numbers.held))]),
   );
   let steps = {};
 
-  // Scores one by one while they are few; what follows goes by rows.
+  // Scores one by one while they are few, and values into the mix of one query; the rest goes by rows.
   const isBrief = rows.length > 1 && given.keys[0].length <= 8;
   const few = rows.length * columns.length <= 20;
   const moments = stages.flatMap((stage) =>
     rows.flatMap((_, i) =>
-      few && stage === "scores" ? columns.map((_, j) => ({ stage, i, j })) : [{ stage, i, j: null }],
+      few && (stage === "scores" || (isOne && stage === "outputs")) ? columns.map((_, j) => ({ stage, i, j })) : [{ stage, i, j: null }],
     ),
   );
-  const firstOf = (stage) => moments.findIndex((moment) => moment.stage === stage);
+  const lastOf = (stage) => moments.findLastIndex((moment) => moment.stage === stage);
 
   const compute = () => {
     steps = attention.steps(matrices, { ...settings, temperature: Number(settings.temperature) });
@@ -66,25 +68,36 @@ drawings.flow = (figure, say) => {
       const weight = shown(steps.weights[i][j]);
       return settings.normalize === "softmax" ? `${each[j]} / (${sum}) = ${weight}` : weight;
     },
-    outputs: (i, j) => `${shown(steps.weights[i][j])} × [${matrices.values[j].map(shown).join(", ")}]`,
+    outputs: (i, j) => `${shown(steps.weights[i][j])} × ${ofValue(j)}`,
+  };
+  const list = (numbers) => `[${numbers.map(shown).join(", ")}]`;
+  // Where the numbers of values have names, those that are not 0 are called by them.
+  const named = (numbers) =>
+    numbers.flatMap((number, k) => (number ? [`${names[k]} ${shown(number)}`] : [])).join(", ");
+  const ofValue = (j) => {
+    const value = matrices.values[j];
+    if (!names.length) return list(value);
+    const entries = value.filter(Boolean);
+    return entries.length === 1 && entries[0] === 1 ? names[value.indexOf(1)] : `(${named(value)})`;
   };
   const ofRow = (stage, i) => {
     if (stage !== "outputs") return columns.map((column, j) => `${column} ${shown(steps[stage][i][j])}`).join(", ");
+    if (names.length) return named(steps.outputs[i]);
     const parts = columns.flatMap((_, j) =>
-      steps.weights[i][j] ? [`${shown(steps.weights[i][j])}·[${matrices.values[j].map(shown).join(", ")}]`] : [],
+      steps.weights[i][j] ? [`${shown(steps.weights[i][j])}·${list(matrices.values[j])}`] : [],
     );
-    return `${parts.join(" + ") || 0} = [${steps.outputs[i].map(shown).join(", ")}]`;
+    return `${parts.join(" + ") || 0} = ${list(steps.outputs[i])}`;
   };
   // What has been computed of a pair up to this stage; of one query, all steps.
   const ofPair = (stage, i, j) =>
     (rows.length === 1 ? stages.slice(0, stages.indexOf(stage) + 1) : [stage])
       .map((one) => sayings[one](i, j)).join("\n");
-  const tell = ({ stage, i, j }) => {
-    if (i === null) return telling(say(rows.length === 1 ? "pointAtBar" : "pointAt"), false);
+  const tell = ({ stage, i, j }, isWhole) => {
+    if (i === null) return telling(say(isOne ? "pointAtBar" : "pointAt"), false);
     const row = `${rows[i]}: ${ofRow(stage, i)}`;
     if (j === null) return telling(row);
     const cell = `${rows[i]} · ${columns[j]}: ${ofPair(stage, i, j)}`;
-    telling(stage === "outputs" ? `${cell}\n${row}` : cell);
+    telling(stage === "outputs" && isWhole ? `${cell}\n${row}` : cell);
   };
 
   // --- what is drawn ---
@@ -124,16 +137,18 @@ drawings.flow = (figure, say) => {
     for (const label of figure.querySelectorAll("[data-column]")) label.classList.toggle("lit", Number(label.dataset.column) === j);
   };
 
-  const paintFlows = ({ stage, i, j }) => {
+  const paintFlows = ({ stage, i, j }, isWhole) => {
     const isFlowing = stage === "outputs" || stage === "weights";
-    for (const [at, path] of paths) {
-      const [row, column] = at.split(" ").map(Number);
+    figure.querySelector(".late").classList.toggle("unreached", stage !== "outputs");
+    for (const path of paths) {
+      const [row, column] = path.dataset.at.split(" ").map(Number);
       const weight = steps.weights[row][column];
       const isMeant = i === null || row === i;
       path.setAttribute("stroke-width", 0.6 + 16 * Math.min(Math.max(weight, 0), 1));
       path.setAttribute("stroke-opacity", weight > 0 ? 0.08 + 0.72 * Math.min(weight, 1) : 0);
       path.dataset.value = weight;
-      path.classList.toggle("faint", !isFlowing || !isMeant);
+      path.classList.toggle("unreached", !isFlowing);
+      path.classList.toggle("faint", !isMeant);
       path.classList.toggle("chosen", row === i && column === j);
       path.classList.toggle("moving", stage === "outputs" && isMeant && weight > 0.02);
     }
@@ -143,12 +158,13 @@ drawings.flow = (figure, say) => {
       const vector = vectors[Number(place)];
       const most = Math.max(...vectors.flat().map(Math.abs)) || 1;
       [...end.querySelectorAll("rect")].forEach((box, k) => {
-        measure(box, Math.min(Math.abs(vector[k]) / (box.dataset.wide ? 1 : most), 1), 0.06);
+        measure(box, Math.min(Math.abs(vector[k]) / most, 1), 0.06);
         box.classList.toggle("minus", vector[k] < 0);
       });
-      end.querySelectorAll(".amount").forEach((amount, k) => (amount.textContent = shown(vector[k])));
       end.dataset.value = JSON.stringify(vector);
-      end.classList.toggle("faint", role === "output" && !isFlowing);
+      // An output is there once it is mixed.
+      const isMixed = stage === "outputs" && (isWhole || Number(place) <= i);
+      end.classList.toggle("unreached", role === "output" && !isMixed);
     }
   };
 
@@ -164,11 +180,12 @@ drawings.flow = (figure, say) => {
       paintCell(cell, shown, place === undefined || moment.stage === "outputs" || own <= place);
     }
     mark(moment);
-    if (hasWeights) paintFlows(moment);
+    if (isOne) mix.paint(steps, matrices, moment, place === undefined);
+    else if (hasWeights) paintFlows(moment, place === undefined);
     for (const button of figure.querySelectorAll("[data-does='stage']")) {
       button.ariaPressed = String(button.dataset.stage === moment.stage);
     }
-    tell(moment);
+    tell(moment, place === undefined);
   };
 
   // --- what is done ---
@@ -186,10 +203,10 @@ drawings.flow = (figure, say) => {
   };
   const player = startPlayer(figure, { moments: () => moments.length, show: showMoment, pause: () => 900 });
   const look = (at = chosen) => draw({ stage: moments[player.at()].stage, ...at });
-  // A stage as a whole, with what was chosen before.
+  // A stage as a whole, with what was chosen before: a step further is the next stage.
   const turnTo = (stage) => {
     const kept = chosen;
-    player.go(firstOf(stage));
+    player.go(lastOf(stage));
     choose(kept);
     look();
   };
@@ -208,8 +225,8 @@ drawings.flow = (figure, say) => {
   for (const button of figure.querySelectorAll("[data-does='stage']")) {
     button.addEventListener("click", () => turnTo(button.dataset.stage));
   }
-  for (const [at, shape] of [...cells, ...paths]) {
-    const [i, j] = at.split(" ").map(Number);
+  for (const shape of [...cells.values(), ...paths]) {
+    const [i, j] = shape.dataset.at.split(" ").map(Number);
     shape.addEventListener("pointerenter", () => {
       // What takes several lines to say would move the cell from under the pointer.
       if (isBrief && !figure.classList.contains("plays")) look({ i, j });
@@ -232,23 +249,20 @@ drawings.flow = (figure, say) => {
   choose({ i: null, j: null });
   look();
 
+  // On paper a drawing is at its end, where all of it is to be seen.
+  addEventListener("beforeprint", () => turnTo(stages.at(-1)));
+
   // --- one query: bars use the width that there is ---
 
-  const svg = figure.querySelector("svg[data-stretch]");
-  if (!svg) return;
-  const [NARROW, WIDEST, LARGER] = [360, 680, 1.2];
-  const { height } = svg.viewBox.baseVal;
-  const stretch = () => {
-    const wide = Math.min(Math.max(svg.parentElement.clientWidth / LARGER, NARROW), WIDEST);
-    const more = wide - NARROW;
-    svg.setAttribute("viewBox", `0 0 ${wide} ${height}`);
-    for (const one of svg.querySelectorAll("[data-x]")) one.setAttribute("x", Number(one.dataset.x) + more);
-    for (const one of svg.querySelectorAll("[data-narrow]")) {
-      const width = Number(one.dataset.narrow) + more;
-      if (one.dataset.wide) one.dataset.wide = width;
-      else one.setAttribute("width", width);
-    }
-    look();
-  };
-  new ResizeObserver(stretch).observe(svg.parentElement);
+  if (isOne) startStretching(figure, look);
+
+  // --- numbers that are changed elsewhere: a workbench's that belongs to this drawing ---
+
+  document.addEventListener("matrices", ({ detail }) => {
+    if (detail.place !== figure.dataset.place) return;
+    player.stop();
+    for (const name of ["queries", "keys", "values"]) if (detail[name]) matrices[name] = detail[name];
+    compute();
+    turnTo(stages.at(-1));
+  });
 };

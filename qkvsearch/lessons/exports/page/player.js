@@ -77,3 +77,31 @@ const fillNumbers = (figure, found) => {
     cell.textContent = numbers.shown(found[place]);
   });
 };
+
+// A picture gets as wide as there is room: it moves what has `data-x`, makes what has `data-narrow`
+// wider, by the shares of the additional width that stand beside them, and shifts whole groups.
+const startStretching = (figure, stretched) => {
+  const svg = figure.querySelector("svg[data-stretch]");
+  const [NARROW, WIDEST, LARGER] = [360, 680, 1.2];
+  const { height } = svg.viewBox.baseVal;
+  const stretch = () => {
+    const wide = Math.min(Math.max(svg.parentElement.clientWidth / LARGER, NARROW), WIDEST);
+    const more = wide - NARROW;
+    svg.setAttribute("viewBox", `0 0 ${wide} ${height}`);
+    for (const one of svg.querySelectorAll("[data-x]")) {
+      one.setAttribute("x", Number(one.dataset.x) + more * Number(one.dataset.share ?? 1));
+    }
+    for (const one of svg.querySelectorAll("[data-narrow]")) {
+      const width = Number(one.dataset.narrow) + more * Number(one.dataset.grow ?? 1);
+      if (one.dataset.wide) one.dataset.wide = width;
+      else one.setAttribute("width", width);
+    }
+    for (const one of svg.querySelectorAll("[data-shift]")) {
+      one.setAttribute("transform", `translate(${more * Number(one.dataset.shift)} 0)`);
+    }
+    stretched?.();
+  };
+  new ResizeObserver(stretch).observe(svg.parentElement);
+};
+
+drawings.total = (figure) => startStretching(figure);

@@ -9,10 +9,22 @@
   const told = document.querySelector("footer output");
   let place = 0;
 
+  // What does not fit into the window folds, and what still does not is made smaller.
+  const LEAST = 0.6;
+  const fit = () => {
+    const body = slides[place].querySelector(".body");
+    if (!body) return;
+    const isTooHigh = () => document.documentElement.scrollHeight > innerHeight;
+    body.style.zoom = 1;
+    if (isTooHigh()) for (const part of body.querySelectorAll(".follows")) part.open = false;
+    for (let zoom = 0.95; isTooHigh() && zoom >= LEAST; zoom -= 0.05) body.style.zoom = zoom;
+  };
+
   const show = (wanted) => {
     place = Math.min(Math.max(wanted, 0), slides.length - 1);
     slides.forEach((slide, n) => (slide.hidden = n !== place));
     scrollTo(0, 0);
+    fit();
     told.textContent = `${place + 1} / ${slides.length}`;
     turns.before.disabled = place === 0;
     turns.after.disabled = place === slides.length - 1;
@@ -46,6 +58,7 @@
   turns.before.addEventListener("click", () => turnTo(place - 1));
   turns.after.addEventListener("click", () => turnTo(place + 1));
   addEventListener("hashchange", byAddress);
+  addEventListener("resize", fit);
   document.querySelector("footer").hidden = false;
   byAddress();
 })();

@@ -1,0 +1,398 @@
+"""The drawing of one query: its keys with a bar each, and below them what their values add up to.
+
+The query stands at the top and is led to each key along the left edge. Where there are values, they
+stand at the right of the bars, and flow along the right edge into the mix at the bottom: each of
+its bars consists of one part for each value, as long as weight × value. Bars and parts have one
+scale.
+
+The page's script makes the picture as wide as its place. So what it moves has `data-x`, what it
+widens `data-narrow`, and `data-share` or `data-grow` say which share of the additional width that
+takes, all of it where they are left out. `data-shift` moves a whole group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from qkvsearch.lessons.drawings.strips import line_width, number_of, strengths, strip
+from qkvsearch.lessons.drawings.svg import cut, number, picture, rect, text, wide
+from qkvsearch.lessons.markup import Html, element
+from qkvsearch.lessons.messages import say, shown
+
+if TYPE_CHECKING:
+    from qkvsearch.lessons.drawings.flow import Flow
+
+# All lengths are in units of the picture, which is as wide as this.
+WIDE = 360
+# The line along the left edge that leads from the query to its keys, and the radius of its turns.
+RAIL = 7
+TURN = 8
+# Where keys, bars and values begin, where the numbers of bars end, and the sign between a weight
+# and its value.
+KEYS = 24
+BARS = 118
+WEIGHTS = 248
+TIMES = 256
+VALUES = 264
+# The room at the right edge in which values flow into the mix, and how wide a whole value is there.
+GUTTER = 20
+MAX_FLOW = 18
+# The radius of its turns, more than half of that.
+BEND = 12
+# A value's label is a little narrower than `cut` estimates.
+VALUE_ROOM = WIDE - GUTTER - VALUES + 6
+# Of the additional width, the share that the column of keys gets.
+KEYS_SHARE = 0.15
+# The size of small type.
+SMALL = 12
+# The room for a bar's number.
+AMOUNT = 43
+# The height of a line; one with numbers below its name is higher, by so much.
+LINE = 26
+NUMBER_LINE = 13
+MIX_LINE = 23
+# A query or key of more numbers than these is drawn as a strip of boxes.
+MAX_NUMBERS = 3
+# So many boxes a strip has at most.
+MAX_BOXES = 40
+# Below this, a part of the mix is not drawn, and not written as an addend.
+UNSEEN = 0.0005
+# So many addends are written beside a bar.
+MAX_ADDENDS = 3
+
+
+def one_query(part: Flow, place: str) -> Html:
+    """Draw the flow's query, the bar of each key, and where there are values the mix of them."""
+    steps = part.steps()
+    columns = _Columns.of(part)
+    stage = part.shown_stage
+    ties, cells, labels = _keys(part, steps, columns)
+    heading = text(
+        BARS,
+        columns.top - 10,
+        part.number_name(stage),
+        class_="side stage-name",
+        data_x=number(BARS),
+        data_share=number_of(KEYS_SHARE),
+    )
+    inner = [
+        *_query(part, steps["queries"]),
+        text(KEYS, columns.top - 10, part.asked, class_="side"),
+        heading,
+        element("g", *ties, class_="ties", fill="none", data_role="query"),
+        *labels,
+    ]
+    if part.has_weights:
+        tracks = [_track(y, columns) for y in columns.heights]
+        inner.append(element("g", *tracks, class_="tracks"))
+    inner.append(element("g", *cells, class_="cells", data_stage=stage))
+    height = columns.end + 6
+    if part.has_values:
+        mixed, height = _mix(part, steps, columns)
+        inner.append(mixed)
+    title = say("{caption}: each query and key", caption=part.caption)
+    drawn = picture(WIDE, height, place, title, part.told, *inner)
+    return Html(drawn.replace("<svg ", '<svg data-stretch="yes" ', 1))
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """Where the keys are."""
+
+    # The upper edge of the first line, and the height of each.
+    top: float
+    line: float
+    # The middle of each line.
+    heights: list[float]
+    # The right edge of the bars' numbers.
+    weights: float
+
+    @classmethod
+    def of(cls, part: Flow) -> _Columns:
+        top = 78 if _is_strip(part.steps()["queries"]) else 60
+        line = LINE + NUMBER_LINE
+        heights = [top + (j + 0.5) * line for j in range(len(part.columns))]
+        return cls(top, line, heights, WEIGHTS if part.has_values else WIDE - 2)
+
+    @property
+    def end(self) -> float:
+        """The lower edge of the last line."""
+        return self.heights[-1] + self.line / 2
+
+    @property
+    def longest(self) -> float:
+        """The length of a bar of 1."""
+        return self.weights - AMOUNT - BARS
+
+
+def _is_strip(vectors: np.ndarray) -> bool:
+    return vectors.shape[1] > MAX_NUMBERS
+
+
+# --- the query, its keys, and the bars of these ---
+
+
+def _query(part: Flow, queries: np.ndarray) -> list[Html]:
+    """Return the words of the query in a line, each with its number, or with a strip below."""
+    head = text(0, 13, part.asks, class_="side")
+    query = str(part.bench.rows[0])
+    vector = queries[0]
+    words = query.split(" + ") if " + " in query else query.split()
+    if len(vector) == 1:
+        words = [query]
+    if _is_strip(queries) or len(words) != len(vector):
+        label = text(0, 31, cut(query, WIDE), data_row="0")
+        if not _is_strip(queries):
+            return [head, label]
+        boxes = _boxes(queries, 0, 46)
+        return [head, label, element("g", *boxes, class_="vector", data_role="query")]
+    labels = [head]
+    x = 0.0
+    for n, word in enumerate(words):
+        written = shown(float(vector[n]))
+        its_number = element("tspan", written, dx="6", class_="of-query", data_n=str(n))
+        labels.append(element("text", word, its_number, x=number(x), y="31", data_row="0"))
+        # What is typed instead of the number may be longer.
+        x += wide(word) + max(wide(written), 28) + 14
+    return labels
+
+
+def _boxes(vectors: np.ndarray, place: int, y: float) -> list[Html]:
+    """Return a vector's numbers as a strip below a name, as wide as the column of keys."""
+    n = min(vectors.shape[1], MAX_BOXES)
+    return strip(vectors, place, (KEYS, y), side=(BARS - KEYS - 10) / n, most=n)
+
+
+def _keys(
+    part: Flow, steps: dict[str, np.ndarray], columns: _Columns
+) -> tuple[list[Html], list[Html], list[Html]]:
+    """Return for each key the line from the query, the bar of its number, and its labels."""
+    stage = part.shown_stage
+    shares = strengths(steps[stage], stage)[0]
+    visible = part.visible()[0]
+    keys = steps["keys"]
+    start = 36
+    ties: list[Html] = []
+    cells: list[Html] = []
+    labels: list[Html] = []
+    for j, y in enumerate(columns.heights):
+        name = str(part.columns[j])
+        value = float(steps[stage][0, j])
+        turn = number(y - TURN)
+        tie = f"M{RAIL} {number(start)}V{turn}Q{RAIL} {number(y)} {RAIL + TURN} {number(y)}"
+        ties.append(element("path", d=f"{tie}H{KEYS - 3}", class_="tie"))
+        touch = rect(
+            KEYS,
+            y - columns.line / 2,
+            WIDE - KEYS,
+            columns.line,
+            class_="touch",
+            data_narrow=number(WIDE - KEYS),
+        )
+        cells.append(
+            element(
+                "g",
+                *_bar(y, value, float(shares[j]), columns),
+                touch,
+                class_="cell" if visible[j] else "cell hides",
+                data_at=f"0 {j}",
+                data_value=value,
+            )
+        )
+        room = BARS - KEYS - 4
+        of_key = {"data_role": "key", "data_column": str(j)}
+        labels.append(text(KEYS, y - 2, cut(name, room), **of_key))
+        if _is_strip(keys):
+            labels.append(element("g", *_boxes(keys, j, y + 9), class_="vector", data_role="key"))
+        else:
+            written = shown_numbers(keys[j])
+            labels.append(text(KEYS, y + 12, written, class_="of-key", data_column=str(j)))
+    return ties, cells, labels
+
+
+def shown_numbers(vector: np.ndarray) -> str:
+    """Write the numbers of a key.
+
+    >>> shown_numbers(np.array([4.739, 7.229]))
+    '4.74, 7.23'
+    """
+    return ", ".join(shown(entry) for entry in vector.tolist())
+
+
+def _track(y: float, columns: _Columns) -> Html:
+    """Return what a bar of weight 1 would be, so that a weight is seen as a share of the whole."""
+    return rect(
+        BARS,
+        y - 8,
+        columns.longest,
+        16,
+        data_x=number(BARS),
+        data_share=number_of(KEYS_SHARE),
+        data_narrow=number(columns.longest),
+        data_grow=number_of(1 - KEYS_SHARE),
+    )
+
+
+def _bar(y: float, value: float, share: float, columns: _Columns) -> list[Html]:
+    """Return a bar as long as its share of 1, and its number, which ends at the edge."""
+    edge = columns.weights
+    box = rect(
+        BARS,
+        y - 8,
+        columns.longest * min(share, 1.0),
+        16,
+        class_="minus" if value < 0 else None,
+        data_x=number(BARS),
+        data_share=number_of(KEYS_SHARE),
+        data_wide=number(columns.longest),
+        data_narrow=number(columns.longest),
+        data_grow=number_of(1 - KEYS_SHARE),
+    )
+    amount = text(edge, y + 4, shown(value), "end", class_="amount", data_x=number(edge))
+    return [box, amount]
+
+
+# --- the values, and what they add up to ---
+
+
+def _mix(part: Flow, steps: dict[str, np.ndarray], columns: _Columns) -> tuple[Html, float]:
+    """Return the values, their flow and the mix as one group, and how high the picture is."""
+    values = steps["values"]
+    weights = np.nan_to_num(steps["weights"][0])
+    outputs = np.nan_to_num(steps["outputs"][0])
+    parts = np.nan_to_num(weights[:, None] * values)
+    top = columns.end + 16
+    rows = [top + (k + 0.5) * MIX_LINE for k in range(values.shape[1])]
+    # Parts that are less than 0 cannot stand end to end: the bar is one then.
+    has_parts = bool((parts >= 0).all())
+    most = max(1.0, float(np.abs(outputs).max(initial=0.0)))
+    inner = [_at_right(VALUES, columns.top - 10, say("values"), class_="side")]
+    for j, y in enumerate(columns.heights):
+        inner.append(_at_right(TIMES, y + 4, "×", "middle", class_="side"))
+        inner += _value(part, values, j, y)
+    flows = [
+        _flow((j, k), (columns.heights[j], rows[k]), float(parts[j, k]))
+        for j in range(len(values))
+        for k in range(len(rows))
+        if values[j, k]
+    ]
+    inner.append(element("g", *flows, class_="flows", fill="none", data_shift="1"))
+    inner.append(text(0, rows[0] + 4, say("mix"), class_="side"))
+    names = part.names_of_outputs
+    for k, y in enumerate(rows):
+        bars = _parts_of_bar(parts[:, k], outputs[k], y, columns.longest / most, has_parts)
+        edge = columns.weights
+        amount = shown(float(outputs[k]))
+        inner.append(
+            element(
+                "g",
+                text(
+                    BARS - 8,
+                    y + 4,
+                    addends(parts[:, k]) if has_parts else "",
+                    "end",
+                    class_="addends",
+                    data_x=number(BARS - 8),
+                    data_share=number_of(KEYS_SHARE),
+                ),
+                _track(y, columns),
+                *bars,
+                text(edge, y + 4, amount, "end", class_="amount", data_x=number(edge)),
+                _at_right(VALUES, y + 4, cut(str(names[k]), VALUE_ROOM)),
+                class_="mixed",
+                data_role="output",
+                data_quality=str(k),
+            )
+        )
+    return element("g", *inner, class_="late"), top + MIX_LINE * len(rows) + 2
+
+
+def addends(parts: np.ndarray) -> str:
+    """Write what a number of the mix is the sum of; "" where that is one number, or many.
+
+    >>> addends(np.array([0.23, 0.0, 0.11])), addends(np.array([0.16]))
+    ('0.23 + 0.11', '')
+    """
+    seen = [part for part in parts.tolist() if part >= UNSEEN]
+    if not 1 < len(seen) <= MAX_ADDENDS:
+        return ""
+    written = " + ".join(shown(part) for part in seen)
+    return written if wide(written) <= BARS - 40 else ""
+
+
+def _value(part: Flow, values: np.ndarray, j: int, y: float) -> list[Html]:
+    """Return what a key's value is: its one label, or its numbers as a strip with the largest."""
+    only = part.value_of(j)
+    if only:
+        return [_at_right(VALUES, y + 4, cut(only, VALUE_ROOM), data_role="value")]
+    side = min(13.0, VALUE_ROOM / min(values.shape[1], 5))
+    boxes = strip(values, j, (VALUES, y - 7), side=side)
+    if not part.value_names:
+        words = shown_numbers(values[j]) if values.shape[1] <= MAX_NUMBERS else ""
+    else:
+        words = _largest(part.value_names, values[j])
+    return [
+        element("g", *boxes, class_="vector", data_role="value", data_shift="1"),
+        _at_right(VALUES, y + 14, words, class_="side"),
+    ]
+
+
+def _largest(names: Sequence[str], value: np.ndarray) -> str:
+    """Return a value's largest number with its name, or alone where both are too wide."""
+    most = int(np.argmax(np.abs(value)))
+    largest = shown(float(value[most]))
+    words = f"{names[most]} {largest}"
+    return words if wide(words, SMALL) <= VALUE_ROOM else largest
+
+
+def _flow(pair: tuple[int, int], heights: tuple[float, float], share: float) -> Html:
+    """Return the path from a value down to a number of the mix, as wide as what it brings."""
+    x = WIDE - GUTTER + 2
+    start, end = heights
+    # The further it goes, the further right, so that one does not cover the other.
+    lane = x + BEND + min((end - start) / 50, 7)
+    down, right = number(start + BEND), number(lane)
+    d = f"M{x} {number(start)}H{number(lane - BEND)}Q{right} {number(start)} {right} {down}"
+    d += f"V{number(end - BEND)}Q{right} {number(end)} {number(lane - BEND)} {number(end)}H{x}"
+    j, k = pair
+    return element(
+        "path",
+        d=d,
+        data_at=f"0 {j}",
+        data_quality=str(k),
+        data_value=share,
+        stroke_width=line_width(share, MAX_FLOW),
+        stroke_opacity="0.45" if share >= UNSEEN else "0",
+    )
+
+
+def _parts_of_bar(
+    parts: np.ndarray, total: float, y: float, longest: float, has_parts: bool
+) -> list[Html]:
+    """Return the parts of a bar of the mix end to end, or one bar. longest: the length of 1."""
+    pieces = parts if has_parts else np.array([abs(total)])
+    boxes = []
+    x = float(BARS)
+    for j, piece in enumerate(pieces.tolist()):
+        long = longest * max(piece, 0.0)
+        boxes.append(
+            rect(
+                x,
+                y - 8,
+                long,
+                16,
+                class_="minus" if total < 0 else None,
+                data_part=str(j) if has_parts else "all",
+            )
+        )
+        x += long
+    return boxes
+
+
+def _at_right(x: float, y: float, words: str, anchor: str = "start", **attributes: str) -> Html:
+    """Return a text at the right of the bars, which the page's script moves with their end."""
+    return text(x, y, words, anchor, data_x=number(x), **attributes)

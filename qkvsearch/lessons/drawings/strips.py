@@ -1,0 +1,78 @@
+"""How strong numbers are drawn: shades of boxes side by side, and the widths of what flows."""
+
+import numpy as np
+
+from qkvsearch.lessons.drawings.svg import number, rect
+from qkvsearch.lessons.markup import Html
+
+# A vector's strip of numbers: the side of each, where there are few or many, and how many at most.
+STRIP = 13
+NARROW_STRIP = 8
+MAX_STRIP = 5
+# A flow's width where its weight is 1, and where it is 0.
+MAX_LINE = 16
+MIN_LINE = 0.6
+
+
+def strengths(array: np.ndarray, stage: str) -> np.ndarray:
+    """Return how strong each number is drawn, 0 to 1; scores are divided by the largest.
+
+    >>> strengths(np.array([[2.0, -4.0, -np.inf]]), "scores").tolist()
+    [[0.5, 1.0, 0.0]]
+    """
+    size = np.where(np.isfinite(array), np.abs(array), 0.0)
+    most = 1.0 if stage == "weights" else float(size.max(initial=0.0)) or 1.0
+    return np.clip(size / most, 0, 1)
+
+
+def number_of(share: float) -> str:
+    return f"{share:.3f}".rstrip("0").rstrip(".")
+
+
+def line_width(weight: float, most: float = MAX_LINE) -> str:
+    return number(MIN_LINE + most * min(max(weight, 0), 1))
+
+
+def line_opacity(weight: float) -> str:
+    return number_of(0.08 + 0.72 * min(weight, 1)) if weight > 0 else "0"
+
+
+def strip_side(vectors: np.ndarray) -> int:
+    """Return how wide a number of a strip is: less where there are many."""
+    return STRIP if vectors.shape[1] <= 4 else NARROW_STRIP
+
+
+def strip_width(vectors: np.ndarray) -> int:
+    return strip_side(vectors) * min(vectors.shape[1], MAX_STRIP)
+
+
+def strip(
+    vectors: np.ndarray,
+    place: int,
+    at: tuple[float, float],
+    side: float | None = None,
+    most: int = MAX_STRIP,
+    **attributes: str,
+) -> list[Html]:
+    """Return the numbers of one of the vectors as boxes side by side.
+
+    at: the left edge, and the height of the middle. side: of a box, None for the usual one. most:
+    how many numbers are drawn. attributes: of each box.
+    """
+    x, y = at
+    shares = strengths(vectors, "")
+    side = side or strip_side(vectors)
+    gap = min(2.0, side / 4)
+    return [
+        rect(
+            x + side * k,
+            y - STRIP / 2,
+            side - gap,
+            STRIP,
+            rx=number(gap),
+            fill_opacity=number_of(0.06 + 0.94 * float(share)),
+            class_="minus" if vectors[place, k] < 0 else None,
+            **attributes,
+        )
+        for k, share in enumerate(shares[place, :most])
+    ]

@@ -1,0 +1,122 @@
+"""A sum as bars that go on where the last one ended, down to the bar of the total."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from qkvsearch.lessons.drawings.drawing import Drawing, NumberTable
+from qkvsearch.lessons.drawings.svg import cut, number, picture, rect, text
+from qkvsearch.lessons.markup import Html, element
+from qkvsearch.lessons.messages import say, shown
+
+# All lengths are in units of the picture, which is as wide as this.
+WIDE = 360
+# Where the bars begin and end, where their numbers end, and where the notes begin.
+BARS = 112
+LONGEST = 118
+NUMBERS = 274
+NOTES = 282
+# The height of a line, of a bar in it, and where the first line begins.
+LINE = 22
+BAR = 14
+TOP = 22
+
+
+@dataclass(frozen=True, eq=False)
+class Total(Drawing):
+    """A few numbers, the sum of all others, and their total. It has nothing to be turned."""
+
+    # One word, unique in its lesson.
+    name: str
+    caption: str
+    # What each of the few numbers belongs to, and more about it.
+    labels: Sequence[str]
+    notes: Sequence[str]
+    # The few numbers (n,), and the sum of the others.
+    numbers_shown: np.ndarray
+    rest: float
+    # What the others and the total are called.
+    rest_label: str
+    total_label: str
+    # What the labels, the numbers and the notes are.
+    columns: Sequence[str]
+
+    @property
+    def lines(self) -> list[tuple[str, float, str]]:
+        """Return the label, the number and the note of each line, the total last."""
+        lines = [
+            (label, float(value), note)
+            for label, value, note in zip(self.labels, self.numbers_shown, self.notes, strict=True)
+        ]
+        return [*lines, (self.rest_label, float(self.rest), ""), (self.total_label, self.total, "")]
+
+    @property
+    def total(self) -> float:
+        return float(np.sum(self.numbers_shown)) + float(self.rest)
+
+    @property
+    def told(self) -> str:
+        each = say(", ").join(f"{label} {shown(value)}" for label, value, _ in self.lines[:-1])
+        return say(
+            "{parts}: together {label} {total}.",
+            parts=each,
+            label=self.total_label,
+            total=self.total,
+        )
+
+    @property
+    def tables(self) -> list[NumberTable]:
+        return [(list(self.columns), [[label, value, note] for label, value, note in self.lines])]
+
+    def numbers(self) -> dict[str, Any]:
+        return {"rows": [label for label, _, _ in self.lines], "total": self.total}
+
+    def pictures(self, place: str) -> list[Html]:
+        """Return the bars."""
+        ends = np.cumsum([0.0, *(value for _, value, _ in self.lines[:-1])])
+        low, high = min(0.0, float(ends.min())), max(0.0, float(ends.max()))
+        unit = LONGEST / (high - low or 1.0)
+        inner = [
+            text(0, 12, self.columns[0], class_="side"),
+            text(BARS, 12, self.columns[1], class_="side"),
+            text(NOTES, 12, self.columns[2], class_="side", data_x=number(NOTES)),
+        ]
+        last = len(self.lines) - 1
+        for n, (label, value, note) in enumerate(self.lines):
+            y = TOP + (n + 0.5) * LINE
+            start = 0.0 if n == last else float(ends[n])
+            left = min(start, start + value) - low
+            inner += [
+                text(0, y + 4, cut(label, BARS - 4)),
+                _bar(BARS + left * unit, y, abs(value) * unit, "output" if n == last else "score"),
+                text(
+                    NUMBERS,
+                    y + 4,
+                    shown(value),
+                    "end",
+                    class_="amount total" if n == last else "amount",
+                    data_x=number(NUMBERS),
+                ),
+                text(NOTES, y + 4, note, class_="side", data_x=number(NOTES)),
+            ]
+        height = TOP + LINE * len(self.lines) + 2
+        drawn = picture(WIDE, height, f"{place}-total", self.caption, self.told, *inner)
+        return [Html(drawn.replace("<svg ", '<svg data-stretch="yes" ', 1))]
+
+
+def _bar(x: float, y: float, long: float, role: str) -> Html:
+    """Return a bar, which the page's script makes longer where there is room."""
+    along = (x - BARS) / LONGEST
+    box = rect(
+        x,
+        y - BAR / 2,
+        long,
+        BAR,
+        data_x=number(x),
+        data_share=f"{along:.4f}",
+        data_narrow=number(long),
+        data_grow=f"{long / LONGEST:.4f}",
+    )
+    return element("g", box, class_="addend", data_role=role)
