@@ -8,6 +8,7 @@ import { byWeight, counterpart, Reading } from "./attend/reading.js";
 import { fromRecord } from "./attend/recorded.js";
 import { cosineTable } from "./attend/tables.js";
 import { isSpecial, Words } from "./attend/words.js";
+import { withCode } from "./code.js";
 import { byId, el, onTyped, text } from "./dom.js";
 import { announce, begin, onKey, remember, state } from "./shell.js";
 import { count, facts, say, share } from "./words.js";
@@ -155,9 +156,6 @@ function recordedPlace({ text, mask, hide, against }) {
   if (mask !== MASKS[0] || hide.length) return -1;
   return EXAMPLES.findIndex((one) => one.text === text && (one.against ?? "") === against);
 }
-
-/** A sentence with what stands between backticks as code. */
-const withCode = (sentence) => sentence.split("`").map((part, place) => (place % 2 ? el("code", {}, part) : part));
 
 // --- what is shown ---
 

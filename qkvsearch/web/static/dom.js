@@ -61,6 +61,9 @@ export function owned(value, most = 300) {
   return el("bdi", whole === letters ? {} : { title: whole.slice(0, 2000) }, letters);
 }
 
+/** What the mouse tells of a title that a card may cut off: itself where it is long. */
+export const wholeTitle = (title) => (String(title).length > 60 ? brief(title, 300) : null);
+
 /** A web address, or null for any other text, such as a script. */
 export function address(cell) {
   const to = URL.canParse(cell) ? new URL(cell) : null;

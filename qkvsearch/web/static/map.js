@@ -3,6 +3,7 @@ import { ask, latest, query, Refused } from "./api.js";
 import { brief, byId, el, onTyped, owned, text } from "./dom.js";
 import { family, named } from "./heads.js";
 import { fields, useColumns, whole } from "./item_card.js";
+import { headingOf } from "./search/cells.js";
 import { MapCanvas } from "./map/canvas.js";
 import { hideCard, showCard } from "./map/card.js";
 import { laid, PLACE } from "./map/plane.js";
@@ -86,7 +87,7 @@ function showItems(found) {
   showSenses(found);
   const column = found.colour?.column ?? NO_COLOUR;
   options("colour", [...new Set([NO_COLOUR, ...found.columns, column])], column, (name) =>
-    name === NO_COLOUR ? say("noColour") : text(name).slice(0, 60),
+    name === NO_COLOUR ? say("noColour") : text(headingOf({ name })).slice(0, 60),
   );
   const shares = { n: count(found.n), share: share(found.neighbours_kept), head: found.head };
   const groups = say("groups", { words: found.labels.map((label) => text(label.words)).join("; ") });
@@ -248,7 +249,7 @@ function moved() {
 function card(row, px, py) {
   const { colour } = answer;
   const value = colour && (colour.labels[colour.codes[row]] ?? say("other"));
-  const below = colour ? el("small", {}, owned(colour.column, 40), ": ", owned(value)) : null;
+  const below = colour ? el("small", {}, owned(headingOf({ name: colour.column }), 40), ": ", owned(value)) : null;
   map.mark({ marked: answer.places[row] });
   const { width, height } = map.view;
   const [x, y] = px === undefined ? map.view.toScreen(...answer.places[row]) : [px, py];

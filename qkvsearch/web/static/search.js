@@ -4,7 +4,7 @@ import { byId, el, onTyped, owned, text } from "./dom.js";
 import { choices, named } from "./heads.js";
 import { announce, begin, onKey, remember, state } from "./shell.js";
 import { count, facts, say } from "./words.js";
-import { labelOf } from "./search/cells.js";
+import { headingOf, labelOf } from "./search/cells.js";
 import { chip, showChosen, showFacets } from "./search/facets.js";
 import { closeAround, hits, move, showHits } from "./search/hits.js";
 import { faultOf, isOfCondition } from "./search/conditions.js";
@@ -57,8 +57,8 @@ function orders({ q }) {
   const all = [[has.users && "users", say("met")], [has.newest && `-${has.newest}`, say("newest")], ["id", say("byId")]];
   const columns = has.columns.filter((column) => column.is_ordered);
   const byColumn = columns.flatMap((column) => [
-    [column.name, say("rising", { column: text(labelOf(column)) })],
-    [`-${column.name}`, say("falling", { column: text(labelOf(column)) })],
+    [column.name, say("rising", { column: text(headingOf(column)) })],
+    [`-${column.name}`, say("falling", { column: text(headingOf(column)) })],
   ]);
   const before = q.trim() ? found : all.filter(([sort]) => sort);
   return [...before, ...byColumn.filter(([sort]) => before.every(([other]) => sort !== other))];

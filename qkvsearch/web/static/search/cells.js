@@ -7,6 +7,8 @@ import { say } from "../words.js";
 const LONGEST = 90;
 // What catalogs call whether, or how many of, an item can be had.
 const STOCK = /^((in|on)[_ ]?)?(stock|hand)$|^availab(le|ility)$|^库存$|^有货$/i;
+// What they call what an item costs, where no currency says so.
+const PRICE = /^((sale|sales|retail|unit|list|net|gross)[_ ]?)?price$|^(价格|售价|单价|定价)$/i;
 const SECONDS = { seconds: 1, minutes: 60, hours: 3600 };
 const language = document.documentElement.lang;
 const dates = new Intl.DateTimeFormat(language, { dateStyle: "medium", timeZone: "UTC" });
@@ -79,6 +81,9 @@ function written({ shown_as: shownAs, unit }, cell) {
 /** What people call a column: seconds, which are shown in minutes, are a length. */
 export const labelOf = ({ name, unit }) => (name === unit ? say("length") : name.replaceAll("_", " "));
 
+/** The same where it begins a line. */
+export const headingOf = (column) => labelOf(column).replace(/^./u, (letter) => letter.toLocaleUpperCase(language));
+
 /** The cell of a hit: a column that is called like a part of a hit has this name beside it. */
 export const cellOf = (hit, { name }) => (`items.${name}` in hit ? hit[`items.${name}`] : hit[name]);
 
@@ -107,8 +112,12 @@ export function ownAddress(hit, columns) {
   return column ? address(cellOf(hit, column)) : null;
 }
 
-// The first amount of money is what it costs; others have their names beside them.
-const priceOf = (columns) => columns.find(({ unit, shown_as: shownAs }) => shownAs === "number" && unit && isCurrency(unit));
+const isMoney = ({ unit, shown_as: shownAs }) => shownAs === "number" && unit && isCurrency(unit);
+const isPrice = ({ name, unit, shown_as: shownAs }) => shownAs === "number" && !unit && PRICE.test(name);
+
+// The first amount of money is what it costs, or without a currency what is called a price; others have their names
+// beside them.
+const priceOf = (columns) => columns.find(isMoney) ?? columns.find(isPrice);
 
 const stockOf = (columns) =>
   columns.find(({ name, unit, shown_as: shownAs }) => STOCK.test(name) && !unit && ["yes/no", "number"].includes(shownAs));
@@ -125,7 +134,7 @@ function price(hit, columns) {
   const column = priceOf(columns);
   const cell = column && cellOf(hit, column);
   if (isEmpty(cell)) return null;
-  return el("p", { class: "price", title: text(`${column.name} ${cell}`).slice(0, 80) }, quantity(column.unit, cell));
+  return el("p", { class: "price", title: text(`${column.name} ${cell}`).slice(0, 80) }, money(Number(cell), column.unit, language));
 }
 
 const inStock = (n) => (n > 0 ? say("nInStock", { n: numbers({}).format(n) }) : say(n ? "inStock" : "outOfStock"));

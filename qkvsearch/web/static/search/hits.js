@@ -1,5 +1,5 @@
 // The list of results: titles, what matched, a bar of the score, and reasons that open.
-import { brief, byId, el } from "../dom.js";
+import { brief, byId, el, wholeTitle } from "../dom.js";
 import { bar, figures, legend, reach } from "../heads.js";
 import { finder, marked } from "../marked.js";
 import { number, say } from "../words.js";
@@ -49,6 +49,8 @@ function entry(hit, sides, options) {
   const has = hit.heads !== undefined;
   const own = ownAddress(hit, options.columns);
   const title = titleOf(name, own, has, likes);
+  const hint = options.asTiles && wholeTitle(hit.title || hit.id);
+  if (hint) title.title = hint;
   const shown = cells(hit, options.columns, find);
   const item = el(
     "li",
