@@ -10,6 +10,7 @@ import { cosineTable } from "./attend/tables.js";
 import { isSpecial, Words } from "./attend/words.js";
 import { withCode } from "./code.js";
 import { byId, el, onTyped, text } from "./dom.js";
+import { noted, refusal } from "./server.js";
 import { announce, begin, onKey, remember, state } from "./shell.js";
 import { count, facts, say, share } from "./words.js";
 
@@ -144,8 +145,8 @@ function keep() {
 }
 
 function fail(error) {
-  byId("notes").replaceChildren(el("p", { class: "note bad" }, say("failed", { detail: error.message })));
-  announce(error.message);
+  byId("notes").replaceChildren(el("p", { class: "note bad" }, say("failed", { detail: refusal(error) })));
+  announce(refusal(error));
 }
 
 // --- what was recorded ---
@@ -163,7 +164,7 @@ function show({ answer, control: other }, asked, isNewest) {
   const before = reading?.words[chosen.word];
   reading = new Reading(answer);
   const isRecorded = asked.encoder === RECORDED;
-  const notes = answer.notes.map((note) => el("p", { class: "note" }, text(note)));
+  const notes = answer.notes.map((note) => el("p", { class: "note" }, noted(note)));
   if (isRecorded) notes.unshift(el("p", { class: "note" }, withCode(say("recorded"))));
   byId("notes").replaceChildren(...notes);
   const { words: names, layers, heads, hasLayers } = reading;

@@ -1,7 +1,8 @@
 // Pages that are filled once with what the server has.
 import { Refused } from "./api.js";
 import { code } from "./code.js";
-import { byId, el, text } from "./dom.js";
+import { byId, el } from "./dom.js";
+import { refusal } from "./server.js";
 import { announce, begin } from "./shell.js";
 import { say } from "./words.js";
 
@@ -20,7 +21,7 @@ export async function fillPage(make) {
     announce(said);
   } catch (error) {
     if (!(error instanceof Refused)) throw error;
-    page.replaceChildren(el("p", { class: "note bad", role: "alert" }, say("failed", { detail: text(error.message) })));
+    page.replaceChildren(el("p", { class: "note bad", role: "alert" }, say("failed", { detail: refusal(error) })));
   }
   page.removeAttribute("aria-busy");
 }

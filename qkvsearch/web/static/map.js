@@ -9,6 +9,7 @@ import { hideCard, showCard } from "./map/card.js";
 import { laid, PLACE } from "./map/plane.js";
 import { Points } from "./map/points.js";
 import { drawLegend, drawNear } from "./map/side.js";
+import { noted, refusal } from "./server.js";
 import { announce, begin, onKey, remember, state } from "./shell.js";
 import { count, facts, say, share } from "./words.js";
 
@@ -69,7 +70,7 @@ function fail(error, asked) {
   if (error.status === 404 && user) {
     const [before, after] = say("noUser").split("{user}");
     note.replaceChildren(before, owned(user, 80), after);
-  } else note.replaceChildren(say("failed", { detail: text(error.message) }));
+  } else note.replaceChildren(say("failed", { detail: refusal(error) }));
   note.hidden = false;
   announce(note.textContent);
   document.body.dataset.ready = "";
@@ -123,7 +124,7 @@ function showSenses({ heads, head }) {
 /** What an answer says beside its hits; what failed before it is told no more. */
 function notes(sentences) {
   byId("failed").hidden = true;
-  byId("notes").replaceChildren(...sentences.map((note) => el("p", { class: "note" }, owned(note, 1000))));
+  byId("notes").replaceChildren(...sentences.map((note) => el("p", { class: "note" }, noted(note))));
 }
 
 function options(id, names, value, label) {

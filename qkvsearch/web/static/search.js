@@ -2,6 +2,7 @@
 import { Refused, ask, latest, query } from "./api.js";
 import { byId, el, onTyped, owned, text } from "./dom.js";
 import { choices, named } from "./heads.js";
+import { refusal } from "./server.js";
 import { announce, begin, onKey, remember, state } from "./shell.js";
 import { count, facts, say } from "./words.js";
 import { headingOf, labelOf } from "./search/cells.js";
@@ -10,6 +11,7 @@ import { closeAround, hits, move, showHits } from "./search/hits.js";
 import { faultOf, isOfCondition } from "./search/conditions.js";
 import { isAboutUser, translated } from "./search/notes.js";
 import { FEW, showFirst, showPopular } from "./search/popular.js";
+import { suggestion } from "./search/suggestions.js";
 
 const PAGE = Math.min(20, facts.most);
 const REASONS = "qkvsearch-reasons";
@@ -128,9 +130,10 @@ const run = latest(answer, show, (error) => {
   byId("hits").replaceChildren();
   byId("more").hidden = true;
   byId("popular").hidden = true;
-  const isCondition = isOfCondition(error.message);
-  const isFilter = OF_FILTER.test(error.message);
-  const said = error.status === 403 ? say("forbidden") : text(error.message);
+  // A filter of dates is a condition too, which nobody typed.
+  const isCondition = isOfCondition(error.message) && asked.where !== "";
+  const isFilter = OF_FILTER.test(error.message) || (isOfCondition(error.message) && !isCondition);
+  const said = error.status === 403 ? say("forbidden") : refusal(error);
   const bad = isFilter ? [el("p", { class: "note bad" }, say("badFilter"))] : [];
   tell(isCondition || isFilter ? say("none") : said, bad);
   fault("where", "condition", isCondition ? say("badWhere", { detail: faultOf(error.message) }) : "");
@@ -288,11 +291,17 @@ function notes(found) {
   const reason = found.no_hits?.reason;
   const isTold = (note) => isAboutUser(note) || (reason && (note.startsWith("No hits:") || ["too_common", "no_texts"].includes(reason)));
   const why = found.no_hits ? [whyNone(found.no_hits)] : [];
-  const told = others.filter((note) => !isTold(note)).map(translated);
+  const told = others.filter((note) => !isTold(note)).map((note) => translated(note, suggested));
   const each = [...made, ...told];
   // Where nothing was found, one sentence after the other says why.
   const lines = why.length ? [[...each, ...why].flatMap((note) => [note, " "])] : each;
   return lines.map((line) => el("p", { class: "note" }, line));
+}
+
+/** A link to a query that the server suggests. */
+function suggested(clause, unknown) {
+  const to = (q) => `?${query({ ...asked, ...kept(), q, prefix: false, open: [], k: "" })}`;
+  return suggestion(clause, { columns: has.columns, typed: asked.q, unknown, to });
 }
 
 /** What is wrong in a field of a menu: told beside it, where it can be seen. "" for nothing. */
@@ -502,7 +511,7 @@ async function start() {
     await learn();
   } catch (error) {
     if (!(error instanceof Refused)) throw error;
-    tell(error.message, []);
+    tell(refusal(error), []);
   }
   if (asked.similar) await likeWhat();
   controls();

@@ -3,6 +3,7 @@ import { ask } from "./api.js";
 import { code, withCode } from "./code.js";
 import { el, owned, text } from "./dom.js";
 import { command, fillPage } from "./filled.js";
+import { noted } from "./server.js";
 import { state } from "./shell.js";
 import { row, table } from "./tables.js";
 import { count, facts, say } from "./words.js";
@@ -76,7 +77,7 @@ async function lists() {
   }
   const nodes = [
     el("p", { class: "quiet" }, facts.logged ? say("kept", { days: count(facts.days) }) : withCode(say("off"))),
-    ...first.notes.map((note) => el("p", { class: "note bad", lang: "en" }, owned(note, 500))),
+    ...first.notes.map((note) => el("p", { class: "note bad" }, noted(note))),
     ...sections,
     el("p", { class: "quiet" }, say("counting")),
     command("searches"),

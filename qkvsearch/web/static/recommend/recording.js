@@ -2,6 +2,7 @@
 import { ask, Refused } from "../api.js";
 import { withCode } from "../code.js";
 import { byId, el, owned } from "../dom.js";
+import { refusal } from "../server.js";
 import { count, facts, say } from "../words.js";
 import { choice, chosen } from "./choice.js";
 import { standing } from "./entry.js";
@@ -46,7 +47,7 @@ export function askToRecord(done) {
       done(entries.map(([id]) => id));
     } catch (error) {
       if (!(error instanceof Refused)) throw error;
-      failed.textContent = say("failed", { detail: error.message });
+      failed.textContent = say("failed", { detail: refusal(error) });
       failed.hidden = false;
     } finally {
       yes.disabled = false;

@@ -2,6 +2,7 @@
 import { brief, byId, el, wholeTitle } from "../dom.js";
 import { bar, figures, legend, reach } from "../heads.js";
 import { finder, marked } from "../marked.js";
+import { refusal } from "../server.js";
 import { number, say } from "../words.js";
 import { announce } from "../shell.js";
 import { cells, offer, ownAddress, picture } from "./cells.js";
@@ -147,7 +148,7 @@ async function toggle(item, hit, options) {
       panel.replaceWith(explanation(found, () => options.gone(found)));
       announce(say("explained", { title: shortly(hit), score: say("sum", { score: number(hit.score, 3) }) }));
     } catch (error) {
-      panel.replaceChildren(el("p", { class: "note bad" }, error.message));
+      panel.replaceChildren(el("p", { class: "note bad" }, refusal(error)));
     }
   }
   options.opened([...byId("hits").children].filter((one) => one.querySelector(".explanation")).map((one) => one.dataset.id));
