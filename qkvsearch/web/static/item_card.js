@@ -2,7 +2,7 @@
 // beside the search page show the same of them as the search page does.
 import { ask, Refused } from "./api.js";
 import { el, owned, wholeTitle } from "./dom.js";
-import { cellOf, cells, offer, ownAddress, picture } from "./search/cells.js";
+import { cellOf, cells, offer, ownAddress, picture, readPrices } from "./search/cells.js";
 import { facts } from "./words.js";
 
 // Columns to show, as `facets` describes them.
@@ -31,6 +31,9 @@ export function whole(id) {
   }
   return wholes.get(id);
 }
+
+/** Look through rows that are listed together, before they are. */
+export const readTogether = (rows) => readPrices(rows, columns);
 
 /** Whether some items have pictures. */
 export const hasPictures = () => columns.some((column) => column.display === "image");

@@ -244,7 +244,7 @@ def test_what_is_refused_is_said(visit, films):
 # All cells of an item.
 ITEM = "id => fetch(`/api/v1/items/${id}`).then(a => a.json())"
 
-# What is written on the canvas: the boxes of the texts of the newest drawing, and those of its rings.
+# What is drawn on the canvas: the boxes of the texts of the newest drawing, and those of its rings.
 RECORD = """
   window.written = [];
   window.rings = [];

@@ -685,7 +685,7 @@ def test_a_price_without_a_currency_is_shown_as_one_with_its_stock(visit, plain_
             page.locator(f"#hits [data-id={id_}] .{part}").inner_text()
             for id_, part in (("s1", "price"), ("s50", "stock"))
         )
-        assert prices == "1,299"
+        assert prices == "1,299.00"
         assert stocks == "Out of stock"
         assert page.locator("#hits [data-id=s2] .price").inner_text() == "22.50"
         assert "price" not in page.locator("#hits [data-id=s2] .cells").inner_text()

@@ -1,6 +1,6 @@
 // Beside the map: what its colours mean, and the items that it is about, as the search page shows them.
 import { byId, el, owned } from "../dom.js";
-import { about, pictureOf } from "../item_card.js";
+import { about, pictureOf, readTogether } from "../item_card.js";
 import { labelOf } from "../search/cells.js";
 import { say } from "../words.js";
 import { sprites } from "./colours.js";
@@ -31,6 +31,7 @@ export function drawLegend(colour) {
 /** The list under a heading. rows: items, with their cells where these are known; `pick(row)` chooses one, `look(row)`
  *  points at it. */
 export function drawNear(heading, rows, { pick, look }) {
+  readTogether(rows);
   byId("near-title").replaceChildren(owned(heading, 160));
   byId("near").replaceChildren(...rows.map((row) => line(row, pick, look)));
 }

@@ -7,8 +7,6 @@ import { say } from "../words.js";
 const LONGEST = 90;
 // What catalogs call whether, or how many of, an item can be had.
 const STOCK = /^((in|on)[_ ]?)?(stock|hand)$|^availab(le|ility)$|^库存$|^有货$/i;
-// What they call what an item costs, where no currency says so.
-const PRICE = /^((sale|sales|retail|unit|list|net|gross)[_ ]?)?price$|^(价格|售价|单价|定价)$/i;
 const SECONDS = { seconds: 1, minutes: 60, hours: 3600 };
 const language = document.documentElement.lang;
 const dates = new Intl.DateTimeFormat(language, { dateStyle: "medium", timeZone: "UTC" });
@@ -112,12 +110,8 @@ export function ownAddress(hit, columns) {
   return column ? address(cellOf(hit, column)) : null;
 }
 
-const isMoney = ({ unit, shown_as: shownAs }) => shownAs === "number" && unit && isCurrency(unit);
-const isPrice = ({ name, unit, shown_as: shownAs }) => shownAs === "number" && !unit && PRICE.test(name);
-
-// The first amount of money is what it costs, or without a currency what is called a price; others have their names
-// beside them.
-const priceOf = (columns) => columns.find(isMoney) ?? columns.find(isPrice);
+// What the item costs, where the catalog tells it; other amounts of money have their names beside them.
+const priceOf = (columns) => columns.find((column) => column.is_price);
 
 const stockOf = (columns) =>
   columns.find(({ name, unit, shown_as: shownAs }) => STOCK.test(name) && !unit && ["yes/no", "number"].includes(shownAs));
@@ -130,11 +124,21 @@ export function offer(hit, columns) {
   return told.length ? el("div", { class: "offer" }, told) : null;
 }
 
+// The columns of prices of which some item has cents: then all are written with cents.
+const withCents = new Set();
+
+/** Look through rows that are shown together, before they are, for how their prices are written. */
+export function readPrices(rows, columns) {
+  const column = priceOf(columns);
+  if (column && rows.some((row) => Number(cellOf(row, column) ?? 0) % 1)) withCents.add(column.name);
+}
+
 function price(hit, columns) {
   const column = priceOf(columns);
   const cell = column && cellOf(hit, column);
   if (isEmpty(cell)) return null;
-  return el("p", { class: "price", title: text(`${column.name} ${cell}`).slice(0, 80) }, money(Number(cell), column.unit, language));
+  const hasCents = withCents.has(column.name) || Number(cell) % 1 !== 0;
+  return el("p", { class: "price", title: text(`${column.name} ${cell}`).slice(0, 80) }, money(Number(cell), column.unit, language, hasCents));
 }
 
 const inStock = (n) => (n > 0 ? say("nInStock", { n: numbers({}).format(n) }) : say(n ? "inStock" : "outOfStock"));

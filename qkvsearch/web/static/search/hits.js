@@ -5,7 +5,7 @@ import { finder, marked } from "../marked.js";
 import { refusal } from "../server.js";
 import { number, say } from "../words.js";
 import { announce } from "../shell.js";
-import { cells, offer, ownAddress, picture } from "./cells.js";
+import { cells, offer, ownAddress, picture, readPrices } from "./cells.js";
 import { explanation } from "./reasons.js";
 
 let given = [];
@@ -23,6 +23,7 @@ export function showHits(rows, options) {
   given = options.keep ? [...given, ...rows] : rows;
   byId("legend").replaceChildren(...legend(given));
   const sides = reach(given);
+  readPrices(given, options.columns);
   const items = given.map((hit) => {
     const item = entry(hit, sides, options);
     const before = still.get(String(hit.id))?.querySelector(".explanation");
@@ -40,7 +41,10 @@ export function showHits(rows, options) {
 }
 
 /** The same items for another list, which has no scores. */
-export const entries = (rows, options) => rows.map((row) => entry(row, null, options));
+export function entries(rows, options) {
+  readPrices(rows, options.columns);
+  return rows.map((row) => entry(row, null, options));
+}
 
 /** A card: picture, title, what it costs, its cells, the passage that answers, and below how well it matches. */
 function entry(hit, sides, options) {
