@@ -8,8 +8,7 @@ import { count, facts, say } from "./words.js";
 import { headingOf, labelOf } from "./search/cells.js";
 import { chip, showChosen, showFacets } from "./search/facets.js";
 import { closeAround, hits, move, showHits } from "./search/hits.js";
-import { faultOf, isOfCondition } from "./search/conditions.js";
-import { isAboutUser, translated } from "./search/notes.js";
+import { isAboutUser, prepare, translated } from "./search/notes.js";
 import { FEW, showFirst, showPopular } from "./search/popular.js";
 import { suggestion } from "./search/suggestions.js";
 
@@ -94,6 +93,7 @@ async function popular() {
 /** The answer, with the reasons of what the address says is open; without hits also with what is popular. */
 async function answer(values) {
   const found = await listed(values);
+  await prepare(found.notes);
   if (values.q.trim() && !found.hits.length && !values.offset) found.popular = (await popular()).rows;
   const open = values.offset ? [] : found.hits.filter((hit) => values.open.includes(String(hit.id)));
   const explained = new Map();
@@ -124,19 +124,28 @@ async function listed(values) {
 
 // What a server says of a filter that it cannot use.
 const OF_FILTER = /^`filter`/;
+const OF_CONDITION = /^`where`/;
 
-const run = latest(answer, show, (error) => {
+const run = latest(answer, show, async (error) => {
   setBusy(false);
   byId("hits").replaceChildren();
   byId("more").hidden = true;
   byId("popular").hidden = true;
   // A filter of dates is a condition too, which nobody typed.
-  const isCondition = isOfCondition(error.message) && asked.where !== "";
-  const isFilter = OF_FILTER.test(error.message) || (isOfCondition(error.message) && !isCondition);
+  const isOfBoth = OF_CONDITION.test(error.message);
+  const isCondition = isOfBoth && asked.where !== "";
+  const isFilter = OF_FILTER.test(error.message) || (isOfBoth && !isCondition);
   const said = error.status === 403 ? say("forbidden") : refusal(error);
   const bad = isFilter ? [el("p", { class: "note bad" }, say("badFilter"))] : [];
   tell(isCondition || isFilter ? say("none") : said, bad);
-  fault("where", "condition", isCondition ? say("badWhere", { detail: faultOf(error.message) }) : "");
+  if (!isCondition) {
+    fault("where", "condition", "");
+    return;
+  }
+  const { where } = asked;
+  const { faultOf } = await import("./search/conditions.js");
+  if (asked.where !== where) return;
+  fault("where", "condition", say("badWhere", { detail: faultOf(error.message) }));
 });
 
 /** Ask for what `changes` say. step: a new entry in the history, which Back returns from. */

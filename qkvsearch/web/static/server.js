@@ -1,9 +1,9 @@
 // What the server refuses and notes on every page, in the language of the page.
 import { el, text } from "./dom.js";
-import { say } from "./words.js";
+import { knows, say } from "./words.js";
 
 // Sentences of the server with names for what stands in them, and what they are called here. The first one that
-// matches counts.
+// matches counts; a page has the words for what it may be told.
 const REFUSED = [
   [/^no item '(?<id>.*)'/s, "server_item"],
   [/^'(?<title>.*)' is the title of (?<n>[\d,]+) items; /s, "server_ambiguous"],
@@ -44,7 +44,7 @@ const isEnglish = document.documentElement.lang.startsWith("en");
 function sentence(patterns, message) {
   for (const [pattern, name] of patterns) {
     const found = pattern.exec(message);
-    if (!found) continue;
+    if (!found || !knows(name)) continue;
     return say(name, Object.fromEntries(Object.entries(found.groups ?? {}).map(([key, value]) => [key, text(value)])));
   }
   return null;

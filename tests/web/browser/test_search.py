@@ -723,34 +723,76 @@ CONDITIONS = [
     " OR ".join(["id>3"] * 210),
 ]  # fmt: skip
 FAULT = "async said => (await import('/static/search/conditions.js')).faultOf(said)"
-REFUSED = [
-    "search?q=x&filter=foo:1", "search?q=x&filter=price", "search?q=x&heads=foo",
-    "search?q=x&sort=foo", "search?q=x&distinct=foo", "search?k=99999&q=x", "similar?items=nope",
-    "map?head=foo", "map?colour=foo", "map?query=x&user=y", "explain/search?q=jacket&rank=9999",
-    "attend?text=x&encoder=foo", "attend?text=x&hide=9", f"search?q={'x' * 2001}", "nowhere",
-]  # fmt: skip
+# What each page may ask for that the server refuses.
+REFUSED = {
+    "/": [
+        "search?q=x&filter=foo:1", "search?q=x&filter=price", "search?q=x&heads=foo",
+        "search?q=x&sort=foo", "search?q=x&distinct=foo", "search?k=99999&q=x",
+        "similar?items=nope", "explain/search?q=jacket&rank=9999", f"search?q={'x' * 2001}",
+    ],
+    "/map": ["map?head=foo", "map?colour=foo", "map?query=x&user=y", "map?user=nobody"],
+    "/attend": ["attend?text=x&encoder=foo", "attend?text=x&hide=9"],
+    "/recommend": ["similar?items=nope", "nowhere"],
+}  # fmt: skip
 REFUSAL = "async said => (await import('/static/server.js')).refusal(said)"
-# What stands for what the page has no words for.
+# What stands for what a page has no words for.
 UNTRANSLATED = ("服务器说", "服务器没有接受")
+CHINESE = re.compile("[\u4e00-\u9fff]")
 
 
-def test_what_is_refused_is_said_in_the_language_of_the_page(visit, plain_shop):
-    """All that is English in it stands for something that was asked, or that is to be typed."""
+def assert_chinese(said):
+    assert [asked for asked, text in said.items() if text.startswith(UNTRANSLATED)] == []
+    assert [asked for asked, text in said.items() if not CHINESE.search(text)] == []
+
+
+def test_what_is_wrong_in_a_condition_is_said_in_the_language_of_the_page(visit, plain_shop):
     said = {}
     with visit(plain_shop, locale="zh-CN") as page:
         loaded(page)
         for condition in CONDITIONS:
-            status, _, body = plain_shop.get(
-                f"/api/v1/search?{urlencode({'where': condition})}&q=x"
-            )
+            query = urlencode({"q": "x", "where": condition})
+            status, _, body = plain_shop.get(f"/api/v1/search?{query}")
             assert status == 400, condition
             said[condition] = page.evaluate(FAULT, json.loads(body)["detail"])
-        for path in REFUSED:
-            status, _, body = plain_shop.get(f"/api/v1/{path}")
+    assert_chinese(said)
+
+
+@pytest.mark.parametrize("path", REFUSED)
+def test_what_is_refused_is_said_in_the_language_of_the_page(visit, plain_shop, path):
+    said = {}
+    with visit(plain_shop, path, locale="zh-CN") as page:
+        page.wait_for_load_state("networkidle")
+        for asked in REFUSED[path]:
+            status, _, body = plain_shop.get(f"/api/v1/{asked}")
             problem = {"status": status, "message": json.loads(body)["detail"]}
-            said[path] = page.evaluate(REFUSAL, problem)
-    assert [asked for asked, text in said.items() if text.startswith(UNTRANSLATED)] == []
-    assert [asked for asked, text in said.items() if not re.search("[\u4e00-\u9fff]", text)] == []
+            said[asked] = page.evaluate(REFUSAL, problem)
+    assert_chinese(said)
+
+
+NOTED = {
+    "/recommend": [
+        "No user 'u 1' here: these are the most popular items.",
+        "No user 'u 1' here: only what the question names counts.",
+        "`without`: not in this history, so nothing changes: Heat (6).",
+        "Named more than once, and counted once: 6.",
+    ],
+    "/map": [
+        "Not drawn: 3 of 1,200 items that this head does not know.",
+        "100,000 of 200,000 items, a random sample, always the same.",
+    ],
+    "/attend": ["no word is in both texts"],
+}
+NOTE = """async said => {
+  const made = (await import("/static/server.js")).noted(said);
+  return made.textContent ?? made;
+}"""
+
+
+@pytest.mark.parametrize("path", NOTED)
+def test_what_is_noted_is_said_in_the_language_of_the_page(visit, plain_shop, path):
+    with visit(plain_shop, path, locale="zh-CN") as page:
+        page.wait_for_load_state("networkidle")
+        assert_chinese({note: page.evaluate(NOTE, note) for note in NOTED[path]})
 
 
 def test_a_filter_that_is_no_date_is_not_told_as_a_condition(visit, site, expect):

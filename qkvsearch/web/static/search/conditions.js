@@ -62,9 +62,6 @@ const LISTED = / \((there are|columns:) [^)]*\)/g;
 // Behind the fault: names that SQL has for something else.
 const RESERVED = /; a column whose name is a word of SQL is written (?<names>.+)$/s;
 
-/** Whether a message is about a condition. */
-export const isOfCondition = (message) => BEFORE.test(message);
-
 /** Why a condition cannot be used. message: of the server, or a part of a note that says the same. */
 export function faultOf(message) {
   const whole = message.replace(BEFORE, "").replace(LISTED, "");

@@ -2,7 +2,6 @@
 import { el, text } from "../dom.js";
 import { noted } from "../server.js";
 import { say } from "../words.js";
-import { faultOf } from "./conditions.js";
 
 // Sentences of the engine (`rank/`), with names for what stands in them, and what they are called here. The first one
 // that matches counts.
@@ -37,10 +36,18 @@ const OR = / or (?=[^\s:]+:)/;
 // The fields that are queries, of the sentences that have such.
 const SUGGESTS = { didYouMean: "query", note_noColumn: "query", note_asks: "clause" };
 
+// Why a rule is skipped may be what is wrong with its condition, which is rare: asked for where there is one.
+let faultOf = text;
+
+/** Fetch what these notes need to be translated. */
+export async function prepare(notes) {
+  if (notes.some((note) => note.startsWith("Rule "))) ({ faultOf } = await import("./conditions.js"));
+}
+
 const written = {
   words: (names) => names.replaceAll("”, “", `”${say("comma")}“`),
   query: (queries) => queries.split(OR).join(say("or")),
-  why: faultOf,
+  why: (said) => faultOf(said),
 };
 
 /** A note as a page shows it: text, or an element where it suggests queries, or only the server's English says it.
