@@ -1,5 +1,5 @@
 // The list of results: titles, what matched, a bar of the score, and reasons that open.
-import { brief, byId, el, wholeTitle } from "../dom.js";
+import { brief, byId, el, shortTitle, wholeTitle } from "../dom.js";
 import { bar, figures, legend, reach } from "../heads.js";
 import { finder, marked } from "../marked.js";
 import { refusal } from "../server.js";
@@ -49,12 +49,13 @@ export function entries(rows, options) {
 /** A card: picture, title, what it costs, its cells, the passage that answers, and below how well it matches. */
 function entry(hit, sides, options) {
   const find = finder(Object.values(hit.matches ?? {}).flat());
-  const name = marked(hit.title || String(hit.id), find);
+  const whole = hit.title || String(hit.id);
+  const name = marked(options.asTiles ? shortTitle(whole) : whole, find);
   const likes = options.similar(hit);
   const has = hit.heads !== undefined;
   const own = ownAddress(hit, options.columns);
   const title = titleOf(name, own, has, likes);
-  const hint = options.asTiles && wholeTitle(hit.title || hit.id);
+  const hint = options.asTiles && wholeTitle(whole);
   if (hint) title.title = hint;
   const shown = cells(hit, options.columns, find);
   const item = el(
