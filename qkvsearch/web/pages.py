@@ -169,12 +169,13 @@ def words(section: str) -> dict[str, str]:
 
 
 def page_words(name: str, texts: dict[str, dict[str, str]]) -> dict[str, str]:
-    """Return the texts of a page: of every page, of items if it lists any, and its own.
+    """Return the texts of a page: of every page, of what the server says, of items if it lists
+    any, and its own.
 
     texts: all of a language, by section.
     """
     of_items = texts["items"] if name in WITH_ITEMS else {}
-    return {**texts["every_page"], **of_items, **texts[name]}
+    return {**texts["every_page"], **texts["server"], **of_items, **texts[name]}
 
 
 @cache

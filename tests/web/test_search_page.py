@@ -162,6 +162,19 @@ def test_a_map_of_many_words_adds_up_those_that_it_does_not_name():
     assert sorted(columns) == sorted(np.argsort(-sizes.sum(axis=0))[:MAX_KEYS])
 
 
+def test_punctuation_has_no_row_of_its_own_and_still_counts():
+    parts = [
+        ScoreComponent("minilm", "rain", "jacket", 1.0),
+        ScoreComponent("minilm", "rain", ".", 5.0),
+        ScoreComponent("minilm", "?", "[SEP]", 0.5),
+        ScoreComponent("minilm", "?", ",", 0.25),
+    ]
+    found = word_table(Components.of(parts))
+    assert (found["query"], found["keys"]) == (["rain"], ["jacket", "[SEP]"])
+    assert found["cut"] == {"query": 1, "keys": 2}
+    assert found["values"] == [[[1.0, 0.0, 5.0], [0.0, 0.5, 0.25]]]
+
+
 def test_matches_come_without_the_parts(client):
     hit = client.get("/api/v1/search?q=bread&k=1&matches=true").json()["hits"][0]
     assert hit["matches"]

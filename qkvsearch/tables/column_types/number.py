@@ -122,7 +122,9 @@ def counted_numbers(
     counts: Mapping[Any, int], whole: bool = True, unit: str = ""
 ) -> dict[str, int]:
     """Count each number if there are few, otherwise ranges `lowest..highest`. whole: whether the
-    numbers of the column are. unit: "seconds" and "minutes" have ranges of whole larger units.
+    numbers of the column are. unit: "seconds" and "minutes" have ranges of whole larger units. The
+    last range of whole numbers ends at the largest of them, and one that has only its lowest number
+    is called by that: a rating of 5 at most has no range up to 5.5.
 
     >>> counted_numbers({1991: 2, 1990: 1})
     {'1990': 1, '1991': 2}
@@ -130,6 +132,8 @@ def counted_numbers(
     2
     >>> counted_numbers(dict.fromkeys((3 + n / 10 for n in range(20)), 1), whole=False)["3.5..4"]
     5
+    >>> list(counted_numbers(dict.fromkeys((3 + n / 10 for n in range(21)), 1), whole=False))
+    ['3..3.5', '3.5..4', '4..4.5', '4.5..5', '5']
     """
     if len(counts) <= MAX_NUMBERS:
         return {id_text(number): counts[number] for number in sorted(counts)}
@@ -146,10 +150,18 @@ def counted_numbers(
     # Numbers of more digits may lie outside of the displayed ends.
     range_of = (np.searchsorted(ends, numbers, side="right") - 1).clip(0, n - 2)
     n_in_range = np.bincount(range_of, weights=list(counts.values()))
-    return {
-        f"{pattern.format(ends[i])}..{pattern.format(ends[i + 1] - gap)}": int(n_in_range[i])
-        for i in np.flatnonzero(n_in_range).tolist()
-    }
+    largest = float(numbers.max())
+    counted = {}
+    for i in np.flatnonzero(n_in_range).tolist():
+        lowest, highest = ends[i], ends[i + 1] - gap
+        # Lengths of time are told in whole minutes or hours.
+        if largest <= lowest or (whole and unit not in LARGER_UNITS):
+            highest = min(highest, largest)
+        name = pattern.format(lowest)
+        if highest > lowest:
+            name += f"..{pattern.format(highest)}"
+        counted[name] = int(n_in_range[i])
+    return counted
 
 
 def _step(spread: float, unit: str = "") -> float:

@@ -93,12 +93,13 @@ class FacetsParameters(Parameters):
 
 class CountedColumn(BaseModel):
     """A column that was counted. unit: seconds, minutes, hours, a currency, another unit as the
-    owner's file writes it, or "".
+    owner's file writes it, or "". is_price: whether it has the price of an item.
     """
 
     name: str
     type: str
     unit: str
+    is_price: bool
 
 
 class AddressColumn(BaseModel):
@@ -142,6 +143,7 @@ def count_values(engine: Engine, parameters: FacetsParameters) -> dict[str, Any]
     # A name with a comma in it cannot be told from two where several are named.
     default = [name for name in items.facet_columns() if "," not in name]
     columns = own_columns(engine.catalog, parameters.columns or default, "columns")
+    price = items.price_column()
     counts: dict[str, dict[str, int]] = {}
     for column in columns:
         check_deadline()
@@ -153,6 +155,7 @@ def count_values(engine: Engine, parameters: FacetsParameters) -> dict[str, Any]
                 "name": column.name,
                 **type_named(column.type).for_pages(),
                 "unit": items.unit(column.name),
+                "is_price": column.name == price,
             }
             for column in columns
         ],

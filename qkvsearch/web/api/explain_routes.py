@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from typing import Annotated, Any, NamedTuple
+from unicodedata import category
 
 import numpy as np
 from fastapi import APIRouter, Query
@@ -69,8 +70,8 @@ class Explanation(BaseModel):
     the first `offset` + `k` hits. A recommendation has `because`: what each item of the history
     adds, and without an id what damping or diversity do. Other hits have `map`: `values` are what
     each pair of words adds, by head, word of the `query` and word of the item (`keys`); where `cut`
-    is not 0, the last entry is of that many other words. `constant` is what every item gets, by
-    head, and `other` what is of no word, such as a taste. All together are the score.
+    is not 0, the last entry is of that many other words and signs. `constant` is what every item
+    gets, by head, and `other` what is of no word, such as a taste. All together are the score.
     """
 
     hit: RankedItem
@@ -169,8 +170,8 @@ def word_table(components: Components) -> dict[str, Any]:
     and `other` are what each head adds without a word of both. All together are the score.
 
     Words that differ in case alone are one. Words of the query come in their order, words of the
-    item by how much they matter. `cut` says how many words the last entry of an axis adds up, 0
-    where it is a word like the others.
+    item by how much they matter. `cut` says how many words and signs such as a full stop the last
+    entry of an axis adds up, 0 where it is a word like the others.
 
     >>> from qkvsearch.scores.components import ScoreComponent
     >>> components = [
@@ -239,10 +240,23 @@ class _Axis:
         return index
 
     def largest(self, sizes: np.ndarray, n: int) -> list[int]:
-        """Return the indices of the n largest labels in order; all where only one would be left."""
-        if len(self.labels) <= n + 1:
-            return list(range(len(self.labels)))
-        return sorted(np.argsort(-sizes, kind="stable")[:n].tolist())
+        """Return the indices of the n largest words in order, without punctuation; all where they
+        are the only labels, and only one would be left.
+        """
+        order = np.argsort(-sizes, kind="stable").tolist()
+        words = [index for index in order if not is_punctuation(self.labels[index])]
+        is_whole = len(words) == len(self.labels) and len(words) <= n + 1
+        return sorted(words if is_whole else words[:n])
+
+
+def is_punctuation(label: str) -> bool:
+    """Return whether a label is of signs alone, such as a full stop or a currency's.
+
+    >>> [is_punctuation(label) for label in (".", "€", "[SEP]", "°C", "🍞")]
+    [True, True, False, False, False]
+    """
+    categories = map(category, label)
+    return all(one.startswith("P") or one in ("Sc", "Sk", "Sm") for one in categories)
 
 
 def _positions(displayed: Sequence[int], n: int) -> np.ndarray:

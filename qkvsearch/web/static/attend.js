@@ -8,7 +8,9 @@ import { byWeight, counterpart, Reading } from "./attend/reading.js";
 import { fromRecord } from "./attend/recorded.js";
 import { cosineTable } from "./attend/tables.js";
 import { isSpecial, Words } from "./attend/words.js";
+import { withCode } from "./code.js";
 import { byId, el, onTyped, text } from "./dom.js";
+import { noted, refusal } from "./server.js";
 import { announce, begin, onKey, remember, state } from "./shell.js";
 import { count, facts, say, share } from "./words.js";
 
@@ -143,8 +145,8 @@ function keep() {
 }
 
 function fail(error) {
-  byId("notes").replaceChildren(el("p", { class: "note bad" }, say("failed", { detail: error.message })));
-  announce(error.message);
+  byId("notes").replaceChildren(el("p", { class: "note bad" }, say("failed", { detail: refusal(error) })));
+  announce(refusal(error));
 }
 
 // --- what was recorded ---
@@ -156,16 +158,13 @@ function recordedPlace({ text, mask, hide, against }) {
   return EXAMPLES.findIndex((one) => one.text === text && (one.against ?? "") === against);
 }
 
-/** A sentence with what stands between backticks as code. */
-const withCode = (sentence) => sentence.split("`").map((part, place) => (place % 2 ? el("code", {}, part) : part));
-
 // --- what is shown ---
 
 function show({ answer, control: other }, asked, isNewest) {
   const before = reading?.words[chosen.word];
   reading = new Reading(answer);
   const isRecorded = asked.encoder === RECORDED;
-  const notes = answer.notes.map((note) => el("p", { class: "note" }, text(note)));
+  const notes = answer.notes.map((note) => el("p", { class: "note" }, noted(note)));
   if (isRecorded) notes.unshift(el("p", { class: "note" }, withCode(say("recorded"))));
   byId("notes").replaceChildren(...notes);
   const { words: names, layers, heads, hasLayers } = reading;

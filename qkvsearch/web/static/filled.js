@@ -1,11 +1,13 @@
 // Pages that are filled once with what the server has.
 import { Refused } from "./api.js";
-import { byId, el, text } from "./dom.js";
+import { code } from "./code.js";
+import { byId, el } from "./dom.js";
+import { refusal } from "./server.js";
 import { announce, begin } from "./shell.js";
 import { say } from "./words.js";
 
 /** A command of the terminal. */
-export const command = (line) => el("pre", { lang: "en" }, el("code", {}, `qkvsearch -w WORKSPACE ${line}`));
+export const command = (line) => el("pre", { lang: "en" }, code(`qkvsearch -w WORKSPACE ${line}`));
 
 /** Fill the page with what `make` promises, {nodes, said}: its elements, of which some may be null, and what is told
  *  whoever hears it; or with why the server refuses. */
@@ -19,7 +21,7 @@ export async function fillPage(make) {
     announce(said);
   } catch (error) {
     if (!(error instanceof Refused)) throw error;
-    page.replaceChildren(el("p", { class: "note bad", role: "alert" }, say("failed", { detail: text(error.message) })));
+    page.replaceChildren(el("p", { class: "note bad", role: "alert" }, say("failed", { detail: refusal(error) })));
   }
   page.removeAttribute("aria-busy");
 }

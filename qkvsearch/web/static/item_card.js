@@ -1,8 +1,8 @@
 // An item as people know it: its picture, its title as a link, its price and its other cells. Pages that list items
 // beside the search page show the same of them as the search page does.
 import { ask, Refused } from "./api.js";
-import { el, owned } from "./dom.js";
-import { cellOf, cells, offer, ownAddress, picture } from "./search/cells.js";
+import { el, owned, shortTitle, wholeTitle } from "./dom.js";
+import { cellOf, cells, offer, ownAddress, picture, readPrices } from "./search/cells.js";
 import { facts } from "./words.js";
 
 // Columns to show, as `facets` describes them.
@@ -32,6 +32,9 @@ export function whole(id) {
   return wholes.get(id);
 }
 
+/** Look through rows that are listed together, before they are. */
+export const readTogether = (rows) => readPrices(rows, columns);
+
 /** Whether some items have pictures. */
 export const hasPictures = () => columns.some((column) => column.display === "image");
 
@@ -50,6 +53,6 @@ export const pictureOf = (item) => picture(item, columns);
 
 /** What is said of an item: its title in a heading of this level, what it costs and its cells. */
 export function about(item, level = "h3") {
-  const title = el("a", { class: "title", href: addressOf(item), rel: "noreferrer" }, owned(item.title || item.id, 160));
+  const title = el("a", { class: "title", href: addressOf(item), rel: "noreferrer", title: wholeTitle(item.title || item.id) }, owned(shortTitle(item.title || item.id)));
   return [el(level, {}, title), offer(item, columns), cells(item, columns, null)];
 }

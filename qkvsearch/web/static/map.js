@@ -3,11 +3,13 @@ import { ask, latest, query, Refused } from "./api.js";
 import { brief, byId, el, onTyped, owned, text } from "./dom.js";
 import { family, named } from "./heads.js";
 import { fields, useColumns, whole } from "./item_card.js";
+import { headingOf } from "./search/cells.js";
 import { MapCanvas } from "./map/canvas.js";
 import { hideCard, showCard } from "./map/card.js";
 import { laid, PLACE } from "./map/plane.js";
 import { Points } from "./map/points.js";
 import { drawLegend, drawNear } from "./map/side.js";
+import { noted, refusal } from "./server.js";
 import { announce, begin, onKey, remember, state } from "./shell.js";
 import { count, facts, say, share } from "./words.js";
 
@@ -68,7 +70,7 @@ function fail(error, asked) {
   if (error.status === 404 && user) {
     const [before, after] = say("noUser").split("{user}");
     note.replaceChildren(before, owned(user, 80), after);
-  } else note.replaceChildren(say("failed", { detail: text(error.message) }));
+  } else note.replaceChildren(say("failed", { detail: refusal(error) }));
   note.hidden = false;
   announce(note.textContent);
   document.body.dataset.ready = "";
@@ -86,7 +88,7 @@ function showItems(found) {
   showSenses(found);
   const column = found.colour?.column ?? NO_COLOUR;
   options("colour", [...new Set([NO_COLOUR, ...found.columns, column])], column, (name) =>
-    name === NO_COLOUR ? say("noColour") : text(name).slice(0, 60),
+    name === NO_COLOUR ? say("noColour") : text(headingOf({ name })).slice(0, 60),
   );
   const shares = { n: count(found.n), share: share(found.neighbours_kept), head: found.head };
   const groups = say("groups", { words: found.labels.map((label) => text(label.words)).join("; ") });
@@ -122,7 +124,7 @@ function showSenses({ heads, head }) {
 /** What an answer says beside its hits; what failed before it is told no more. */
 function notes(sentences) {
   byId("failed").hidden = true;
-  byId("notes").replaceChildren(...sentences.map((note) => el("p", { class: "note" }, owned(note, 1000))));
+  byId("notes").replaceChildren(...sentences.map((note) => el("p", { class: "note" }, noted(note))));
 }
 
 function options(id, names, value, label) {
@@ -248,7 +250,7 @@ function moved() {
 function card(row, px, py) {
   const { colour } = answer;
   const value = colour && (colour.labels[colour.codes[row]] ?? say("other"));
-  const below = colour ? el("small", {}, owned(colour.column, 40), ": ", owned(value)) : null;
+  const below = colour ? el("small", {}, owned(headingOf({ name: colour.column }), 40), ": ", owned(value)) : null;
   map.mark({ marked: answer.places[row] });
   const { width, height } = map.view;
   const [x, y] = px === undefined ? map.view.toScreen(...answer.places[row]) : [px, py];

@@ -44,8 +44,8 @@ export function roundedTo(values, total, digits = 3) {
 }
 
 /** An amount: by a code as the language writes it, by a sign as the catalog has it. */
-export function money(amount, currency, language) {
-  const digits = { minimumFractionDigits: Number.isInteger(amount) ? 0 : 2, maximumFractionDigits: 2 };
+export function money(amount, currency, language, hasCents = !Number.isInteger(amount)) {
+  const digits = { minimumFractionDigits: hasCents ? 2 : 0, maximumFractionDigits: 2 };
   const isCode = /^[A-Z]{3}$/.test(currency);
   const format = new Intl.NumberFormat(language, isCode ? { ...digits, style: "currency", currency } : digits);
   return isCode ? format.format(amount) : currency + format.format(amount);

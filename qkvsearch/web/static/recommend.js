@@ -13,6 +13,7 @@ import { learnTitles, loadHistory, missing, showChosen, showHistory, titleOf, ti
 import { isRated, highest, lowest, useScale } from "./recommend/ratings.js";
 import { askToRecord, showRecording } from "./recommend/recording.js";
 import { showSliders, startSliders } from "./recommend/sliders.js";
+import { noted, refusal } from "./server.js";
 import { announce, begin, onKey, remember, state } from "./shell.js";
 import { count, facts, say } from "./words.js";
 
@@ -116,7 +117,7 @@ function figuresOf(note) {
 /** What the server says of the list. That it rests on little is said in a sentence of this page; the server's own, with
  *  its figures, is behind it. */
 function showNotes(notes, isWeak) {
-  const said = (note) => el("p", { lang: "en" }, owned(note, 1000));
+  const said = (note) => el("p", {}, noted(note));
   const isOfWeakness = (note) => isWeak && note.startsWith(WEAK);
   const place = byId("notes");
   place.replaceChildren(...notes.filter((note) => !isOfWeakness(note)).map(said));
@@ -142,7 +143,7 @@ function forgive() {
 /** Say what failed, where the person looks: that there is no such user beside the field for one. */
 function fail(error, user = "") {
   const place = byId(user ? "user-failed" : "failed");
-  place.replaceChildren(...(user ? around(say("noUser"), "{user}", [owned(user, 80)]) : [say("failed", { detail: error.message })]));
+  place.replaceChildren(...(user ? around(say("noUser"), "{user}", [owned(user, 80)]) : [say("failed", { detail: refusal(error) })]));
   place.hidden = false;
   announce(place.textContent);
   byId("hits").setAttribute("aria-busy", "false");

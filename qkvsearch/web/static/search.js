@@ -2,14 +2,15 @@
 import { Refused, ask, latest, query } from "./api.js";
 import { byId, el, onTyped, owned, text } from "./dom.js";
 import { choices, named } from "./heads.js";
+import { refusal } from "./server.js";
 import { announce, begin, onKey, remember, state } from "./shell.js";
 import { count, facts, say } from "./words.js";
-import { labelOf } from "./search/cells.js";
+import { headingOf, labelOf } from "./search/cells.js";
 import { chip, showChosen, showFacets } from "./search/facets.js";
 import { closeAround, hits, move, showHits } from "./search/hits.js";
-import { faultOf, isOfCondition } from "./search/conditions.js";
-import { isAboutUser, translated } from "./search/notes.js";
+import { isAboutUser, prepare, translated } from "./search/notes.js";
 import { FEW, showFirst, showPopular } from "./search/popular.js";
+import { suggestion } from "./search/suggestions.js";
 
 const PAGE = Math.min(20, facts.most);
 const REASONS = "qkvsearch-reasons";
@@ -57,8 +58,8 @@ function orders({ q }) {
   const all = [[has.users && "users", say("met")], [has.newest && `-${has.newest}`, say("newest")], ["id", say("byId")]];
   const columns = has.columns.filter((column) => column.is_ordered);
   const byColumn = columns.flatMap((column) => [
-    [column.name, say("rising", { column: text(labelOf(column)) })],
-    [`-${column.name}`, say("falling", { column: text(labelOf(column)) })],
+    [column.name, say("rising", { column: text(headingOf(column)) })],
+    [`-${column.name}`, say("falling", { column: text(headingOf(column)) })],
   ]);
   const before = q.trim() ? found : all.filter(([sort]) => sort);
   return [...before, ...byColumn.filter(([sort]) => before.every(([other]) => sort !== other))];
@@ -92,6 +93,7 @@ async function popular() {
 /** The answer, with the reasons of what the address says is open; without hits also with what is popular. */
 async function answer(values) {
   const found = await listed(values);
+  await prepare(found.notes);
   if (values.q.trim() && !found.hits.length && !values.offset) found.popular = (await popular()).rows;
   const open = values.offset ? [] : found.hits.filter((hit) => values.open.includes(String(hit.id)));
   const explained = new Map();
@@ -122,18 +124,28 @@ async function listed(values) {
 
 // What a server says of a filter that it cannot use.
 const OF_FILTER = /^`filter`/;
+const OF_CONDITION = /^`where`/;
 
-const run = latest(answer, show, (error) => {
+const run = latest(answer, show, async (error) => {
   setBusy(false);
   byId("hits").replaceChildren();
   byId("more").hidden = true;
   byId("popular").hidden = true;
-  const isCondition = isOfCondition(error.message);
-  const isFilter = OF_FILTER.test(error.message);
-  const said = error.status === 403 ? say("forbidden") : text(error.message);
+  // A filter of dates is a condition too, which nobody typed.
+  const isOfBoth = OF_CONDITION.test(error.message);
+  const isCondition = isOfBoth && asked.where !== "";
+  const isFilter = OF_FILTER.test(error.message) || (isOfBoth && !isCondition);
+  const said = error.status === 403 ? say("forbidden") : refusal(error);
   const bad = isFilter ? [el("p", { class: "note bad" }, say("badFilter"))] : [];
   tell(isCondition || isFilter ? say("none") : said, bad);
-  fault("where", "condition", isCondition ? say("badWhere", { detail: faultOf(error.message) }) : "");
+  if (!isCondition) {
+    fault("where", "condition", "");
+    return;
+  }
+  const { where } = asked;
+  const { faultOf } = await import("./search/conditions.js");
+  if (asked.where !== where) return;
+  fault("where", "condition", say("badWhere", { detail: faultOf(error.message) }));
 });
 
 /** Ask for what `changes` say. step: a new entry in the history, which Back returns from. */
@@ -288,11 +300,17 @@ function notes(found) {
   const reason = found.no_hits?.reason;
   const isTold = (note) => isAboutUser(note) || (reason && (note.startsWith("No hits:") || ["too_common", "no_texts"].includes(reason)));
   const why = found.no_hits ? [whyNone(found.no_hits)] : [];
-  const told = others.filter((note) => !isTold(note)).map(translated);
+  const told = others.filter((note) => !isTold(note)).map((note) => translated(note, suggested));
   const each = [...made, ...told];
   // Where nothing was found, one sentence after the other says why.
   const lines = why.length ? [[...each, ...why].flatMap((note) => [note, " "])] : each;
   return lines.map((line) => el("p", { class: "note" }, line));
+}
+
+/** A link to a query that the server suggests. */
+function suggested(clause, unknown) {
+  const to = (q) => `?${query({ ...asked, ...kept(), q, prefix: false, open: [], k: "" })}`;
+  return suggestion(clause, { columns: has.columns, typed: asked.q, unknown, to });
 }
 
 /** What is wrong in a field of a menu: told beside it, where it can be seen. "" for nothing. */
@@ -502,7 +520,7 @@ async function start() {
     await learn();
   } catch (error) {
     if (!(error instanceof Refused)) throw error;
-    tell(error.message, []);
+    tell(refusal(error), []);
   }
   if (asked.similar) await likeWhat();
   controls();

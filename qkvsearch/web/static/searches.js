@@ -1,13 +1,14 @@
 // What people searched for: the most frequent queries, those without hits, and those whose first hits nobody clicks on.
 import { ask } from "./api.js";
+import { code, withCode } from "./code.js";
 import { el, owned, text } from "./dom.js";
 import { command, fillPage } from "./filled.js";
+import { noted } from "./server.js";
 import { state } from "./shell.js";
 import { row, table } from "./tables.js";
 import { count, facts, say } from "./words.js";
 
 const MOST = Math.min(50, facts.most);
-const code = (line) => el("code", { lang: "en" }, text(line));
 
 /** A word of a command as a shell reads it: a stranger's query must not be another command. */
 const quoted = (word) => `'${word.replaceAll("'", "'\\''")}'`;
@@ -36,8 +37,8 @@ const clicked = (found) =>
 /** What to add to the synonyms or the rules, and what visitors searched for next. */
 function advice(found) {
   const lines = [];
-  if (found.synonyms) lines.push([say("synonyms"), " ", code(found.synonyms)]);
-  if (found.pin) lines.push([say("pin"), " ", code(`rules add --pin ${quoted(found.pin)}`)]);
+  if (found.synonyms) lines.push([say("synonyms"), " ", code(text(found.synonyms))]);
+  if (found.pin) lines.push([say("pin"), " ", code(text(`rules add --pin ${quoted(found.pin)}`))]);
   for (const next of found.next) lines.push([say("next"), " ", asked(next.query), ` (${count(next.searches)})`]);
   if (!lines.length && found.reason === "unknown_words") lines.push([say("anySynonym")]);
   if (!lines.length && found.problem === "no_clicks") lines.push([say("anyPin")]);
@@ -75,8 +76,8 @@ async function lists() {
     sections.push(section(list, listing));
   }
   const nodes = [
-    el("p", { class: "quiet" }, facts.logged ? say("kept", { days: count(facts.days) }) : say("off")),
-    ...first.notes.map((note) => el("p", { class: "note bad", lang: "en" }, owned(note, 500))),
+    el("p", { class: "quiet" }, facts.logged ? say("kept", { days: count(facts.days) }) : withCode(say("off"))),
+    ...first.notes.map((note) => el("p", { class: "note bad" }, noted(note))),
     ...sections,
     el("p", { class: "quiet" }, say("counting")),
     command("searches"),

@@ -284,7 +284,7 @@ def test_a_second_sentence_layer_by_layer(page):
     assert [float(cell.replace("−", "-")) for cell in cells] == pytest.approx(wanted, abs=0.0051)
     page.fill("#against", "water")
     page.wait_for_selector("#comparison", state="hidden")
-    assert "no word is in both texts" in page.text_content("#notes")
+    assert "no word in common" in page.text_content("#notes")
 
 
 def test_a_link_says_everything(visit, layered, page):

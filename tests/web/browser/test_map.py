@@ -136,7 +136,7 @@ def test_the_mouse_shows_titles_and_chooses(page):
     said = page.text_content("#tip")
     assert said.startswith(answer["items"]["titles"][i])
     colour = answer["colour"]
-    assert said.endswith(f"{colour['column']}: {colour['labels'][colour['codes'][i]]}")
+    assert said.endswith(f"{colour['column'].capitalize()}: {colour['labels'][colour['codes'][i]]}")
     page.mouse.click(px, py)
     page.wait_for_selector("#clear:not([hidden])")
     assert answer["items"]["titles"][i] in page.text_content("#near-title")
@@ -244,14 +244,20 @@ def test_what_is_refused_is_said(visit, films):
 # All cells of an item.
 ITEM = "id => fetch(`/api/v1/items/${id}`).then(a => a.json())"
 
-# What is written on the canvas: the boxes of the texts of the newest drawing.
+# What is drawn on the canvas: the boxes of the texts of the newest drawing, and those of its rings.
 RECORD = """
   window.written = [];
-  const { clearRect, fillText } = CanvasRenderingContext2D.prototype;
+  window.rings = [];
+  const { arc, clearRect, fillText } = CanvasRenderingContext2D.prototype;
   Object.assign(CanvasRenderingContext2D.prototype, {
     clearRect(...box) {
       window.written = [];
+      window.rings = [];
       clearRect.apply(this, box);
+    },
+    arc(x, y, r, ...angles) {
+      window.rings.push([x - r, y - r, x + r, y + r]);
+      arc.call(this, x, y, r, ...angles);
     },
     fillText(text, x, y) {
       const size = parseFloat(this.font.match(/([\\d.]+)px/)[1]);
@@ -263,25 +269,66 @@ RECORD = """
 """
 
 
+def apart(a, b):
+    return a[2] <= b[0] or b[2] <= a[0] or a[3] <= b[1] or b[3] <= a[1]
+
+
 @pytest.mark.parametrize("path", ["/map", "/map?query=war"])
 @pytest.mark.parametrize("width", [390, 1280])
-def test_no_words_of_the_map_lie_on_others_or_on_a_button(visit, films, rested, width, path):
+def test_no_words_of_the_map_lie_on_others_or_on_what_is_found(visit, films, rested, width, path):
     with visit(films, None, viewport={"width": width, "height": 800}) as page:
         page.add_init_script(RECORD)
         page.goto(films.url + path)
         drawn(page)
         rested(page)
-        written = page.evaluate("window.written")
-        over, zoom = (page.locator(name).bounding_box() for name in ("#over", "#zoom"))
-    assert len(written) > 3
-    left, top = zoom["x"] - over["x"], zoom["y"] - over["y"]
-    buttons = [left, top, left + zoom["width"], top + zoom["height"]]
-    boxes = [one["box"] for one in written] + [buttons]
+        boxes = [one["box"] for one in page.evaluate("window.written")]
+        rings = page.evaluate("window.rings")
+        over = page.locator("#over").bounding_box()
+    assert len(boxes) > 3
+    assert bool(rings) == ("query" in path)
     for place, a in enumerate(boxes):
         assert a[0] >= 0
         assert a[2] <= over["width"]
-        for b in boxes[place + 1 :]:
-            assert a[2] <= b[0] or b[2] <= a[0] or a[3] <= b[1] or b[3] <= a[1]
+        assert all(apart(a, b) for b in boxes[place + 1 :] + rings)
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_no_button_lies_on_the_map(visit, films, width):
+    with visit(films, "/map", viewport={"width": width, "height": 800}) as page:
+        drawn(page)
+        over, zoom = (page.locator(name).bounding_box() for name in ("#over", "#zoom"))
+    assert zoom["y"] >= over["y"] + over["height"]
+
+
+# The points on the screen that the names beside a query cover, and how many names there are.
+COVERED = """async () => {
+  const { drawOver } = await import("/static/map/draw.js");
+  const { Points } = await import("/static/map/points.js");
+  const { PLACE } = await import("/static/map/plane.js");
+  const { View } = await import("/static/map/view.js");
+  const view = Object.assign(new View(), { width: 600, height: 600 });
+  view.fit([-1, -1, 1, 1]);
+  // The query has hits around it, and other items right of each.
+  const at = (x, y) => [x, y];
+  const ends = [at(-0.5, 0.5), at(-0.5, -0.5), at(0.1, 0.6), at(0.1, -0.6)];
+  const others = [...ends, at(-0.1, 0)].map(([x, y]) => at(x + 0.12, y));
+  const points = new Points(...[0, 1].map((axis) => [...ends, ...others].map((one) => one[axis])));
+  const hits = ends.map((end, i) => ({ title: `A name ${i}`, weight: 1, [PLACE]: end }));
+  const canvas = Object.assign(document.createElement("canvas"), { width: 600, height: 600 });
+  const ink = { ink: "#000", paper: "#fff", accent: "#00f", bad: "#f00", font: "14px sans-serif" };
+  drawOver(canvas, view, { from: at(-0.1, 0), name: "query", hits, labels: [] }, ink, points);
+  const places = others.map((other) => view.toScreen(...other));
+  const isIn = ([x, y], box) => x > box[0] && x < box[2] && y > box[1] && y < box[3];
+  const covered = places.filter((place) => window.written.some(({ box }) => isIn(place, box)));
+  return [covered.length, window.written.length];
+}"""
+
+
+def test_names_beside_a_query_stand_where_no_other_item_is(visit, films):
+    with visit(films, None) as page:
+        page.add_init_script(RECORD)
+        page.goto(films.url + "/attend")
+        assert page.evaluate(COVERED) == [0, 5]
 
 
 def test_words_are_placed_by_meaning_and_names_of_heads_are_opened(visit, films):

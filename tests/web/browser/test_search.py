@@ -3,7 +3,7 @@
 import json
 import re
 import shutil
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, urlencode, urlsplit
 
 import numpy as np
 import pandas as pd
@@ -619,11 +619,188 @@ def shop(chromium, serving, tmp_path_factory):
 
 def test_another_query_is_suggested_in_the_language_of_the_page(in_shop, shop):
     page, _ = in_shop
-    said = {"en": "Did you mean minutes:41?", "zh": "是不是想找 minutes:41？"}
+    said = {"en": "Did you mean Length: 41 min?", "zh": "是不是想找 时长: 41分钟？"}
     for language, suggested in said.items():
         page.goto(f"{shop.url}/?q=tent%2041&lang={language}")
         loaded(page)
         assert suggested in page.inner_text("#notes")
+        page.locator("#notes a").click()
+        loaded(page)
+        assert address(page)["q"] == ["tent minutes:41"]
+        assert "41" in page.locator("#hits > li").inner_text()
+
+
+SUGGESTED = """async ([clause, typed, unknown]) => {
+  const { suggestion } = await import("/static/search/suggestions.js");
+  const columns = [{ name: "brand", shown_as: "text" }, { name: "added", shown_as: "date" }];
+  const made = suggestion(clause, { columns, typed, unknown, to: q => `?${q}` });
+  return [made.textContent, made.getAttribute("href")];
+}"""
+
+
+@pytest.mark.parametrize(
+    ("clause", "typed", "unknown", "called", "asks"),
+    [
+        ("brand:Acme", "brnd:Acme tent", "brnd", "Brand: Acme", "brand:Acme tent"),
+        ("brand:Acme", 'tent Brand:"Ac me"', None, "Brand: Acme", "tent brand:Acme"),
+        ('brand:"Blue Heron"', "tent", None, "Brand: Blue Heron", 'tent brand:"Blue Heron"'),
+        ("added:2020..2029", "tents of 2020s", None, "Added: 2020 – 2029", None),
+        ('"blue heron"', '"blu heron" tent', None, '"blue heron"', '"blue heron" tent'),
+    ],
+)
+def test_a_suggested_query_is_called_as_a_person_reads_it(
+    visit, site, clause, typed, unknown, called, asks
+):
+    with visit(site) as page:
+        loaded(page)
+        shown, href = page.evaluate(SUGGESTED, [clause, typed, unknown])
+    assert shown == called
+    assert href == f"?{asks or f'{typed} {clause}'}"
+
+
+@pytest.fixture(scope="module")
+def plain_shop(chromium, serving, tmp_path_factory):
+    """A server of a shop whose prices have no currency, with ratings up to 5."""
+    n = 60
+    columns = {
+        "id": [f"s{i}" for i in range(n)],
+        "title": [
+            "A rain jacket of a very long name, " * 6 if i == 0 else f"jacket {i}" for i in range(n)
+        ],
+        "price": [1299.0 if i == 1 else 20 + i + 0.5 for i in range(n)],
+        "stock": [i % 50 for i in range(n)],
+        "rating": [round(2.5 + (i % 26) / 10, 1) for i in range(n)],
+        "brand": [["Acme", "Blue Heron"][i % 2] for i in range(n)],
+    }
+    path = tmp_path_factory.mktemp("plain") / "ws"
+    qkvsearch.build(path, items=pd.DataFrame(columns), encoder="corpus").close()
+    with serving(path, "--read-only") as server:
+        yield server
+
+
+def test_a_price_without_a_currency_is_shown_as_one_with_its_stock(visit, plain_shop):
+    with visit(plain_shop, "/?q=jacket&k=60") as page:
+        loaded(page)
+        prices, stocks = (
+            page.locator(f"#hits [data-id={id_}] .{part}").inner_text()
+            for id_, part in (("s1", "price"), ("s50", "stock"))
+        )
+        assert prices == "1,299.00"
+        assert stocks == "Out of stock"
+        assert page.locator("#hits [data-id=s2] .price").inner_text() == "22.50"
+        assert "price" not in page.locator("#hits [data-id=s2] .cells").inner_text()
+
+
+def test_a_range_ends_at_a_value_that_occurs_and_holds_what_was_chosen(visit, plain_shop):
+    with visit(plain_shop) as page:
+        loaded(page)
+        most = page.get_by_role("slider", name="Rating: to")
+        assert most.get_attribute("max") == "5"
+        assert page.get_by_role("slider", name="Stock: to").get_attribute("max") == "49"
+    with visit(plain_shop, "/?q=jacket&filter=rating:1..%3D3.4") as page:
+        loaded(page)
+        assert page.get_by_role("slider", name="Rating: from").input_value() == "1"
+        assert page.get_by_role("slider", name="Rating: to").input_value() == "3.4"
+        chip = page.locator("#chosen .chip").inner_text()
+        assert chip.startswith("Rating: 1 – 3.4")
+
+
+def test_a_tile_shows_the_beginning_of_an_endless_title(visit, plain_shop):
+    with visit(plain_shop, "/") as page:
+        loaded(page)
+        title = page.locator("#hits.tiles > [data-id=s0] .title")
+        assert title.inner_text().endswith("very long name, A rain…")
+        assert len(title.inner_text()) <= 80
+        assert title.get_attribute("title").startswith("A rain jacket")
+
+
+CONDITIONS = [
+    "price < 'cheap'", "price <", "foo = 3", '"prise" > 3', "price LIKE 'x'", "SELECT 1",
+    "sleep(3)", "max(price)", "title", "title > 3", "price = NULL", "brand = 3", "has(brand, 'x')",
+    "has(brand)", "CAST(price AS BLOB)", "price = 2e", "price > ?", "brand GLOB 3",
+    "trim(brand, 3)", "brand LIKE 'a' ESCAPE 'xy'", "price > 3; price < 5", "price + brand > 3",
+    "round(price, 1, 2) > 3", "items.price > 3", "price MATCH 'a'", "brand REGEXP 'a'",
+    "price BETWEEN 'a' AND 4", "CASE WHEN price > 3 THEN 'a' ELSE 4 END = 'a'",
+    " OR ".join(["id>3"] * 210),
+]  # fmt: skip
+FAULT = "async said => (await import('/static/search/conditions.js')).faultOf(said)"
+# What each page may ask for that the server refuses.
+REFUSED = {
+    "/": [
+        "search?q=x&filter=foo:1", "search?q=x&filter=price", "search?q=x&heads=foo",
+        "search?q=x&sort=foo", "search?q=x&distinct=foo", "search?k=99999&q=x",
+        "similar?items=nope", "explain/search?q=jacket&rank=9999", f"search?q={'x' * 2001}",
+    ],
+    "/map": ["map?head=foo", "map?colour=foo", "map?query=x&user=y", "map?user=nobody"],
+    "/attend": ["attend?text=x&encoder=foo", "attend?text=x&hide=9"],
+    "/recommend": ["similar?items=nope", "nowhere"],
+}  # fmt: skip
+REFUSAL = "async said => (await import('/static/server.js')).refusal(said)"
+# What stands for what a page has no words for.
+UNTRANSLATED = ("服务器说", "服务器没有接受")
+CHINESE = re.compile("[\u4e00-\u9fff]")
+
+
+def assert_chinese(said):
+    assert [asked for asked, text in said.items() if text.startswith(UNTRANSLATED)] == []
+    assert [asked for asked, text in said.items() if not CHINESE.search(text)] == []
+
+
+def test_what_is_wrong_in_a_condition_is_said_in_the_language_of_the_page(visit, plain_shop):
+    said = {}
+    with visit(plain_shop, locale="zh-CN") as page:
+        loaded(page)
+        for condition in CONDITIONS:
+            query = urlencode({"q": "x", "where": condition})
+            status, _, body = plain_shop.get(f"/api/v1/search?{query}")
+            assert status == 400, condition
+            said[condition] = page.evaluate(FAULT, json.loads(body)["detail"])
+    assert_chinese(said)
+
+
+@pytest.mark.parametrize("path", REFUSED)
+def test_what_is_refused_is_said_in_the_language_of_the_page(visit, plain_shop, path):
+    said = {}
+    with visit(plain_shop, path, locale="zh-CN") as page:
+        page.wait_for_load_state("networkidle")
+        for asked in REFUSED[path]:
+            status, _, body = plain_shop.get(f"/api/v1/{asked}")
+            problem = {"status": status, "message": json.loads(body)["detail"]}
+            said[asked] = page.evaluate(REFUSAL, problem)
+    assert_chinese(said)
+
+
+NOTED = {
+    "/recommend": [
+        "No user 'u 1' here: these are the most popular items.",
+        "No user 'u 1' here: only what the question names counts.",
+        "`without`: not in this history, so nothing changes: Heat (6).",
+        "Named more than once, and counted once: 6.",
+    ],
+    "/map": [
+        "Not drawn: 3 of 1,200 items that this head does not know.",
+        "100,000 of 200,000 items, a random sample, always the same.",
+    ],
+    "/attend": ["no word is in both texts"],
+}
+NOTE = """async said => {
+  const made = (await import("/static/server.js")).noted(said);
+  return made.textContent ?? made;
+}"""
+
+
+@pytest.mark.parametrize("path", NOTED)
+def test_what_is_noted_is_said_in_the_language_of_the_page(visit, plain_shop, path):
+    with visit(plain_shop, path, locale="zh-CN") as page:
+        page.wait_for_load_state("networkidle")
+        assert_chinese({note: page.evaluate(NOTE, note) for note in NOTED[path]})
+
+
+def test_a_filter_that_is_no_date_is_not_told_as_a_condition(visit, site, expect):
+    with visit(site, "/?q=river&filter=added:13..x", expected=("400",)) as page:
+        loaded(page)
+        expect(page.locator("#where-fault")).to_be_hidden()
+        assert page.inner_text("#notes") == "One of these filters cannot be used. Remove it above."
 
 
 @pytest.fixture
@@ -664,7 +841,7 @@ def test_images_links_prices_and_times_are_shown_and_scripts_are_not(in_shop, sh
         == 0
     )
     price, length = (
-        page.locator("#facets fieldset", has_text=name) for name in ("price ($)", "length (min)")
+        page.locator("#facets fieldset", has_text=name) for name in ("Price ($)", "Length (min)")
     )
     assert price.locator("input[type=checkbox]").count() == 0
     assert price.locator("input[type=range]").count() == 2
@@ -774,7 +951,7 @@ def test_a_length_that_is_typed_finds_all_that_are_shown_so(visit, site):
         shown = page.locator("#hits .cells").all_inner_texts()
         assert all("11 min" in text for text in shown[: min(n, 20)])
         said = page.inner_text("#chosen")
-        assert "length: 11 min" in said
+        assert "Length: 11 min" in said
         where = "seconds+%3E%3D+630+AND+seconds+%3C+690"
         assert n == json.loads(site.get(f"/api/v1/items?k=0&where={where}")[2])["total"]
 

@@ -117,3 +117,14 @@ def test_a_server_without_a_log_says_so(site, visit):
         page.wait_for_selector("#main section")
         assert "serve --log-searches" in page.locator("#page").inner_text()
         assert page.locator("nav a", has_text="Searches").count() == 0
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_word_of_a_command_is_in_one_line(language, site, visit):
+    heights = """() => [...document.querySelectorAll("main code > span")]
+      .map(word => word.offsetHeight / parseFloat(getComputedStyle(word).fontSize))"""
+    with visit(site, f"/searches?lang={language}", viewport={"width": 360, "height": 700}) as page:
+        page.wait_for_selector("#main section")
+        assert "--log-searches" in page.locator("main code > span").all_inner_texts()
+        assert max(page.evaluate(heights)) < 2
+        assert "`" not in page.inner_text("main")

@@ -70,7 +70,7 @@ export class MapCanvas {
     this.wanted = requestAnimationFrame(() => {
       this.wanted = 0;
       if (this.isStale) this.drawUnder();
-      drawOver(this.over, this.view, this.shown, inks(), this.points, [zoomBox()]);
+      drawOver(this.over, this.view, this.shown, inks(), this.points);
     });
   }
 
@@ -199,12 +199,6 @@ export class MapCanvas {
     event.preventDefault();
     event.stopPropagation();
   }
-}
-
-/** The buttons over the map, which hide what is under them. */
-function zoomBox() {
-  const { offsetLeft: left, offsetTop: top, offsetWidth: width, offsetHeight: height } = byId("zoom");
-  return [left, top, left + width, top + height];
 }
 
 let known = null;

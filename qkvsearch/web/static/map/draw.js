@@ -3,8 +3,11 @@ import { text } from "../dom.js";
 import { PLACE } from "./plane.js";
 
 const LONGEST_NAME = 32;
-// The radius of a ring around a hit.
+// The radius of a ring around a hit, and of the star.
 const RING = 6;
+const STAR = 11;
+// A name stands so far from its point; where there is no room, twice as far.
+const BESIDE = 12;
 
 /** A sprite as pixels to be set: of each its place, (dx, dy) from the upper left corner, and its
  *  colour. Setting some dozen pixels takes a fraction of what drawing a picture does. */
@@ -66,15 +69,14 @@ export const pointSize = (n, zoom) => Math.min(16, (n > 5000 ? 4.5 : n > 1000 ? 
 const LINES = [0, 20, -20, 40, -40, 60, -60, 80, -80, 100, -100, 120, -120];
 const ASIDE = [12, 50, 90];
 // A label a hundred pixels further away must cover so many points fewer. A point reaches so far around its place.
-const POINTS_FOR_DISTANCE = 3;
+const POINTS_FOR_DISTANCE = 1;
 const REACH = 5;
 // Words that would cover more points than so many wait until one looks closer.
 const MOST_COVERED = 6;
 
 /** `shown`: from (a place, or null), its name, lines to `hits` by weight; `marked`, an item's place;
- *  `hasCross`, whether the middle is marked. ink: colours by name. points: of the map. taken: boxes
- *  in which there is no room for names. */
-export function drawOver(canvas, view, shown, ink, points, taken) {
+ *  `hasCross`, whether the middle is marked. ink: colours by name. points: of the map. */
+export function drawOver(canvas, view, shown, ink, points) {
   const ratio = canvas.width / view.width;
   const context = canvas.getContext("2d");
   context.setTransform(ratio, 0, 0, ratio, 0, 0);
@@ -83,14 +85,18 @@ export function drawOver(canvas, view, shown, ink, points, taken) {
   if (from) drawLines(context, view, from, hits, ink);
   if (hasCross) cross(context, view.width / 2, view.height / 2, 7, ink.ink);
   if (marked) ring(context, view.toScreen(...marked), 8, ink.ink, ink.paper);
-  if (!from) groupLabels(context, view, labels, ink, points, taken);
-  else {
-    star(context, view.toScreen(...from), ink);
-    label(context, view, view.toScreen(...from), name, ink, taken, true);
-    const ends = hits.map((hit) => view.toScreen(...hit[PLACE]));
-    const rings = ends.map(([x, y]) => [x - RING, y - RING, x + RING, y + RING]);
-    hits.forEach((hit, i) => label(context, view, ends[i], hit.title, ink, [...rings.filter((_, other) => other !== i), ...taken], false, taken));
-  }
+  if (from) drawNames(context, view, { from, name, hits }, ink, points);
+  else groupLabels(context, view, labels, ink, points, []);
+}
+
+/** The star of what is placed, its name and those of its hits. */
+function drawNames(context, view, { from, name, hits }, ink, points) {
+  const start = view.toScreen(...from);
+  const ends = hits.map((hit) => view.toScreen(...hit[PLACE]));
+  const taken = [around(start, STAR), ...ends.map((end) => around(end, RING))];
+  const names = [[start, name, true], ...ends.map((end, i) => [end, hits[i].title, false])];
+  star(context, start, ink);
+  for (const [place, whole, isBold] of names) label(context, view, place, whole, isBold, ink, points, taken, start, ends);
 }
 
 function drawLines(context, view, from, hits, ink) {
@@ -135,7 +141,7 @@ function cross(context, x, y, r, colour) {
 function star(context, [x, y], ink) {
   context.beginPath();
   for (let corner = 0; corner < 10; corner += 1) {
-    const r = corner % 2 ? 4.5 : 11;
+    const r = corner % 2 ? 4.5 : STAR;
     const angle = (Math.PI * corner) / 5 - Math.PI / 2;
     context.lineTo(x + r * Math.cos(angle), y + r * Math.sin(angle));
   }
@@ -154,23 +160,69 @@ const shortName = (whole) => {
 
 const fontOf = (ink, isBold) => `${isBold ? "600 " : ""}${ink.font}`;
 const boxOf = (left, y, width) => [left - 3, y - 10, left + width + 3, y + 10];
+const around = ([x, y], r) => [x - r, y - r, x + r, y + r];
 const meets = (box, b) => box[0] < b[2] && b[0] < box[2] && box[1] < b[3] && b[1] < box[3];
 const isOn = (view, [x, y]) => x >= 0 && y >= 0 && x <= view.width && y <= view.height;
 const hasRoom = (view, box, taken) =>
   box[0] >= 0 && box[2] <= view.width && box[1] >= 0 && box[3] <= view.height && !taken.some((b) => meets(box, b));
 
-/** A name beside its point, right, left, below or above it, unless it would lie on another one or on a point. taken:
- *  boxes that it must not lie on; `added`, where its own is added. */
-function label(context, view, [x, y], whole, ink, taken, isBold, added = taken) {
+/** A name beside its point, where it covers the fewest points and lines, and no other name, ring or star; nothing where
+ *  there is no such room. What it covers is hidden, so that it stays legible. taken: boxes that it must not lie on,
+ *  to which its own is added. start, ends: of the lines. */
+function label(context, view, [x, y], whole, isBold, ink, points, taken, start, ends) {
   const name = shortName(whole);
   context.font = fontOf(ink, isBold);
   const width = context.measureText(name).width;
   if (!isOn(view, [x, y])) return;
-  const places = [[x + 12, y], [x - 12 - width, y], [x - width / 2, y + 20], [x - width / 2, y - 20]];
-  const free = places.find(([left, top]) => hasRoom(view, boxOf(left, top, width), taken));
-  if (!free) return;
-  added.push(boxOf(...free, width));
-  write(context, name, ...free, ink);
+  let best = null;
+  for (const [far, [left, top]] of placesBeside(x, y, width).entries()) {
+    const box = boxOf(left, top, width);
+    if (!hasRoom(view, box, taken)) continue;
+    const lines = ends.filter((end) => crosses(box, start, end)).length;
+    const cost = coveredBy(view, box, points) + lines + far / 20;
+    if (!best || cost < best.cost) best = { cost, box, left, top };
+  }
+  if (!best) return;
+  taken.push(best.box);
+  plate(context, best.box, ink);
+  write(context, name, best.left, best.top, ink);
+}
+
+/** Where a name may begin: right, left, below and above its point, and in the corners; then further away. */
+const placesBeside = (x, y, width) =>
+  [BESIDE, 2 * BESIDE].flatMap((far) => {
+    const [right, left, middle, down] = [x + far, x - far - width, x - width / 2, far + 8];
+    return [[right, y], [left, y], [middle, y + down], [middle, y - down], [right, y + far], [right, y - far], [left, y + far], [left, y - far]];
+  });
+
+/** Whether a line has a part in a box. */
+function crosses([left, top, right, bottom], [x, y], [toX, toY]) {
+  let [from, to] = [0, 1];
+  for (const [start, way, low, high] of [[x, toX - x, left, right], [y, toY - y, top, bottom]]) {
+    if (!way) {
+      if (start < low || start > high) return false;
+      continue;
+    }
+    const ends = [(low - start) / way, (high - start) / way];
+    [from, to] = [Math.max(from, Math.min(...ends)), Math.min(to, Math.max(...ends))];
+  }
+  return from < to;
+}
+
+/** How many points a box covers, or touches. */
+function coveredBy(view, box, points) {
+  const [west, north] = view.toPlane(box[0] - REACH, box[1] - REACH);
+  const [east, south] = view.toPlane(box[2] + REACH, box[3] + REACH);
+  return points.countIn([west, south, east, north]);
+}
+
+function plate(context, [left, top, right, bottom], ink) {
+  context.globalAlpha = 0.9;
+  context.fillStyle = ink.paper;
+  context.beginPath();
+  context.roundRect(left, top, right - left, bottom - top, 4);
+  context.fill();
+  context.globalAlpha = 1;
 }
 
 /** How far a place is from a box. */
@@ -199,10 +251,8 @@ function groupLabel(context, view, words, middle, others, ink, points, taken) {
       const box = boxOf(left, y + line, width);
       const own = distance(middle, box);
       if (!hasRoom(view, box, taken) || others.some((other) => distance(other, box) < own)) continue;
-      const [west, north] = view.toPlane(box[0] - REACH, box[1] - REACH);
-      const [east, south] = view.toPlane(box[2] + REACH, box[3] + REACH);
       const away = Math.hypot(line, left + width / 2 - x) / 100;
-      const covered = points.countIn([west, south, east, north]);
+      const covered = coveredBy(view, box, points);
       const cost = covered + POINTS_FOR_DISTANCE * away;
       if (covered <= MOST_COVERED && (!best || cost < best.cost)) best = { cost, box, left, top: y + line };
     }

@@ -1,6 +1,7 @@
 // Beside the map: what its colours mean, and the items that it is about, as the search page shows them.
 import { byId, el, owned } from "../dom.js";
-import { about, pictureOf } from "../item_card.js";
+import { about, pictureOf, readTogether } from "../item_card.js";
+import { labelOf } from "../search/cells.js";
 import { say } from "../words.js";
 import { sprites } from "./colours.js";
 import { PLACE } from "./plane.js";
@@ -19,7 +20,7 @@ export function drawLegend(colour) {
   byId("legend-box").hidden = colour === null;
   byId("legend-said").hidden = colour === null;
   if (colour === null) return;
-  byId("legend-title").replaceChildren(owned(say("byColumn", { column: colour.column }), 80));
+  byId("legend-title").replaceChildren(owned(say("byColumn", { column: labelOf({ name: colour.column }) }), 80));
   const made = sprites(colour.kind, colour.labels.length, SIZE, devicePixelRatio);
   const hasOthers = colour.codes.some((code) => code < 0);
   const names = hasOthers ? [...colour.labels, say("other")] : colour.labels;
@@ -30,6 +31,7 @@ export function drawLegend(colour) {
 /** The list under a heading. rows: items, with their cells where these are known; `pick(row)` chooses one, `look(row)`
  *  points at it. */
 export function drawNear(heading, rows, { pick, look }) {
+  readTogether(rows);
   byId("near-title").replaceChildren(owned(heading, 160));
   byId("near").replaceChildren(...rows.map((row) => line(row, pick, look)));
 }

@@ -1,6 +1,6 @@
 // Before anything is chosen: items that many people chose, and three choices to begin with.
 import { byId, el, owned } from "../dom.js";
-import { about, kindOf, pictureOf } from "../item_card.js";
+import { about, kindOf, pictureOf, readTogether } from "../item_card.js";
 import { say } from "../words.js";
 import { actions } from "./entry.js";
 
@@ -9,6 +9,7 @@ const EXAMPLES = 3;
 /** Cards of items to choose from. rows: of `items`, with the cells that cards show. */
 export function showPopular(rows, act) {
   const held = document.activeElement?.closest("#most-met > li")?.dataset.item;
+  readTogether(rows);
   byId("most-met").replaceChildren(...rows.map((row) => card(row, act)));
   if (held !== undefined) byId("most-met").querySelector(`[data-item="${CSS.escape(held)}"] button`)?.focus({ preventScroll: true });
 }

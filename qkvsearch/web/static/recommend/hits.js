@@ -1,6 +1,6 @@
 // The recommendations: cards in groups by what they rest on, changed in place, what is new marked.
 import { brief, byId, el } from "../dom.js";
-import { about, pictureOf } from "../item_card.js";
+import { about, pictureOf, readTogether } from "../item_card.js";
 import { announce } from "../shell.js";
 import { number, say } from "../words.js";
 import { actions } from "./entry.js";
@@ -19,6 +19,7 @@ export function showHits(hits, marks, act, full) {
   const held = list.contains(document.activeElement) ? document.activeElement : null;
   const place = held ? cards().indexOf(held.closest("[data-item]")) : -1;
   const before = new Map(shown);
+  readTogether(hits);
   shown.clear();
   for (const hit of hits) {
     const id = String(hit.id);

@@ -1,6 +1,8 @@
 // What the visitor chose is recorded for a user, for good, once they say so.
 import { ask, Refused } from "../api.js";
+import { withCode } from "../code.js";
 import { byId, el, owned } from "../dom.js";
+import { refusal } from "../server.js";
 import { count, facts, say } from "../words.js";
 import { choice, chosen } from "./choice.js";
 import { standing } from "./entry.js";
@@ -30,7 +32,7 @@ export function askToRecord(done) {
     el("h2", {}, say("recordAsk", { n: count(entries.length) })),
     el("p", {}, say("recordFor"), " ", owned(choice.user, 80)),
     el("ul", { class: "to-record" }, entries.map(([id]) => el("li", {}, owned(titleOf(id), 120), el("span", { class: "quiet" }, ` ${standing(id)}`)))),
-    el("p", { class: "quiet" }, say("recordStays")),
+    el("p", { class: "quiet" }, withCode(say("recordStays"))),
     failed,
     el("div", { class: "row" }, yes, el("button", { type: "button", onclick: () => dialog.close() }, say("cancel"))),
   );
@@ -45,7 +47,7 @@ export function askToRecord(done) {
       done(entries.map(([id]) => id));
     } catch (error) {
       if (!(error instanceof Refused)) throw error;
-      failed.textContent = say("failed", { detail: error.message });
+      failed.textContent = say("failed", { detail: refusal(error) });
       failed.hidden = false;
     } finally {
       yes.disabled = false;

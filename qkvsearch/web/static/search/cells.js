@@ -79,6 +79,9 @@ function written({ shown_as: shownAs, unit }, cell) {
 /** What people call a column: seconds, which are shown in minutes, are a length. */
 export const labelOf = ({ name, unit }) => (name === unit ? say("length") : name.replaceAll("_", " "));
 
+/** The same where it begins a line. */
+export const headingOf = (column) => labelOf(column).replace(/^./u, (letter) => letter.toLocaleUpperCase(language));
+
 /** The cell of a hit: a column that is called like a part of a hit has this name beside it. */
 export const cellOf = (hit, { name }) => (`items.${name}` in hit ? hit[`items.${name}`] : hit[name]);
 
@@ -107,8 +110,8 @@ export function ownAddress(hit, columns) {
   return column ? address(cellOf(hit, column)) : null;
 }
 
-// The first amount of money is what it costs; others have their names beside them.
-const priceOf = (columns) => columns.find(({ unit, shown_as: shownAs }) => shownAs === "number" && unit && isCurrency(unit));
+// What the item costs, where the catalog tells it; other amounts of money have their names beside them.
+const priceOf = (columns) => columns.find((column) => column.is_price);
 
 const stockOf = (columns) =>
   columns.find(({ name, unit, shown_as: shownAs }) => STOCK.test(name) && !unit && ["yes/no", "number"].includes(shownAs));
@@ -121,11 +124,21 @@ export function offer(hit, columns) {
   return told.length ? el("div", { class: "offer" }, told) : null;
 }
 
+// The columns of prices of which some item has cents: then all are written with cents.
+const withCents = new Set();
+
+/** Look through rows that are shown together, before they are, for how their prices are written. */
+export function readPrices(rows, columns) {
+  const column = priceOf(columns);
+  if (column && rows.some((row) => Number(cellOf(row, column) ?? 0) % 1)) withCents.add(column.name);
+}
+
 function price(hit, columns) {
   const column = priceOf(columns);
   const cell = column && cellOf(hit, column);
   if (isEmpty(cell)) return null;
-  return el("p", { class: "price", title: text(`${column.name} ${cell}`).slice(0, 80) }, quantity(column.unit, cell));
+  const hasCents = withCents.has(column.name) || Number(cell) % 1 !== 0;
+  return el("p", { class: "price", title: text(`${column.name} ${cell}`).slice(0, 80) }, money(Number(cell), column.unit, language, hasCents));
 }
 
 const inStock = (n) => (n > 0 ? say("nInStock", { n: numbers({}).format(n) }) : say(n ? "inStock" : "outOfStock"));

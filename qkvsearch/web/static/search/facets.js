@@ -1,7 +1,7 @@
 // Facets to click, and what was chosen of them. Values are those of the server, which reads them back.
 import { byId, el, owned, text } from "../dom.js";
 import { count, say } from "../words.js";
-import { labelOf, valueOf } from "./cells.js";
+import { headingOf, valueOf } from "./cells.js";
 import { dates, slider } from "./range.js";
 
 const FEW = 6;
@@ -46,7 +46,7 @@ function group(column, counts, chosen, change, again) {
   return el(
     "fieldset",
     {},
-    el("legend", {}, owned(labelOf(column), 60)),
+    el("legend", {}, owned(headingOf(column), 60)),
     dates(column, counts, mine, put),
     el("ul", {}, rows),
     cut ? el("p", { class: "quiet" }, say("mostFrequent", { n: MOST })) : null,
@@ -84,7 +84,7 @@ export function showChosen(columns, chosen, where, change, others = []) {
   const chips = chosen.map((filter) => {
     const column = columns.find((one) => filter.startsWith(`${one.name}:`)) ?? { name: filter.split(":")[0] };
     const value = text(valueOf(column, filter.slice(column.name.length + 1))).slice(0, 80);
-    const name = text(`${labelOf(column)}: ${value}`).slice(0, 120);
+    const name = text(`${headingOf(column)}: ${value}`).slice(0, 120);
     const made = chip(owned(name), () => change(chosen.filter((one) => one !== filter), where));
     made.setAttribute("aria-label", say("drop", { filter: name }));
     return made;

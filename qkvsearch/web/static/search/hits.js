@@ -1,10 +1,11 @@
 // The list of results: titles, what matched, a bar of the score, and reasons that open.
-import { brief, byId, el } from "../dom.js";
+import { brief, byId, el, shortTitle, wholeTitle } from "../dom.js";
 import { bar, figures, legend, reach } from "../heads.js";
 import { finder, marked } from "../marked.js";
+import { refusal } from "../server.js";
 import { number, say } from "../words.js";
 import { announce } from "../shell.js";
-import { cells, offer, ownAddress, picture } from "./cells.js";
+import { cells, offer, ownAddress, picture, readPrices } from "./cells.js";
 import { explanation } from "./reasons.js";
 
 let given = [];
@@ -22,6 +23,7 @@ export function showHits(rows, options) {
   given = options.keep ? [...given, ...rows] : rows;
   byId("legend").replaceChildren(...legend(given));
   const sides = reach(given);
+  readPrices(given, options.columns);
   const items = given.map((hit) => {
     const item = entry(hit, sides, options);
     const before = still.get(String(hit.id))?.querySelector(".explanation");
@@ -39,16 +41,22 @@ export function showHits(rows, options) {
 }
 
 /** The same items for another list, which has no scores. */
-export const entries = (rows, options) => rows.map((row) => entry(row, null, options));
+export function entries(rows, options) {
+  readPrices(rows, options.columns);
+  return rows.map((row) => entry(row, null, options));
+}
 
 /** A card: picture, title, what it costs, its cells, the passage that answers, and below how well it matches. */
 function entry(hit, sides, options) {
   const find = finder(Object.values(hit.matches ?? {}).flat());
-  const name = marked(hit.title || String(hit.id), find);
+  const whole = hit.title || String(hit.id);
+  const name = marked(options.asTiles ? shortTitle(whole) : whole, find);
   const likes = options.similar(hit);
   const has = hit.heads !== undefined;
   const own = ownAddress(hit, options.columns);
   const title = titleOf(name, own, has, likes);
+  const hint = options.asTiles && wholeTitle(whole);
+  if (hint) title.title = hint;
   const shown = cells(hit, options.columns, find);
   const item = el(
     "li",
@@ -145,7 +153,7 @@ async function toggle(item, hit, options) {
       panel.replaceWith(explanation(found, () => options.gone(found)));
       announce(say("explained", { title: shortly(hit), score: say("sum", { score: number(hit.score, 3) }) }));
     } catch (error) {
-      panel.replaceChildren(el("p", { class: "note bad" }, error.message));
+      panel.replaceChildren(el("p", { class: "note bad" }, refusal(error)));
     }
   }
   options.opened([...byId("hits").children].filter((one) => one.querySelector(".explanation")).map((one) => one.dataset.id));

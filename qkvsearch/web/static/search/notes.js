@@ -1,7 +1,7 @@
 // What the server notes of a search, in the language of the page.
 import { el, text } from "../dom.js";
+import { noted } from "../server.js";
 import { say } from "../words.js";
-import { faultOf } from "./conditions.js";
 
 // Sentences of the engine (`rank/`), with names for what stands in them, and what they are called here. The first one
 // that matches counts.
@@ -33,21 +33,42 @@ const NOTES = [
 // Queries that are suggested: "year:1990..1999 or added:1990..1999".
 const OR = / or (?=[^\s:]+:)/;
 
+// The fields that are queries, of the sentences that have such.
+const SUGGESTS = { didYouMean: "query", note_noColumn: "query", note_asks: "clause" };
+
+// Why a rule is skipped may be what is wrong with its condition, which is rare: asked for where there is one.
+let faultOf = text;
+
+/** Fetch what these notes need to be translated. */
+export async function prepare(notes) {
+  if (notes.some((note) => note.startsWith("Rule "))) ({ faultOf } = await import("./conditions.js"));
+}
+
 const written = {
   words: (names) => names.replaceAll("”, “", `”${say("comma")}“`),
   query: (queries) => queries.split(OR).join(say("or")),
-  why: faultOf,
+  why: (said) => faultOf(said),
 };
 
-/** A note as a page shows it: text, or an element where only the server's English says it. */
-export function translated(note) {
+/** A note as a page shows it: text, or an element where it suggests queries, or only the server's English says it.
+ *  suggested(clause, unknown): a link for a suggested query. */
+export function translated(note, suggested = null) {
   for (const [pattern, name] of NOTES) {
     const found = pattern.exec(note);
     if (!found) continue;
     const values = Object.entries(found.groups ?? {}).map(([key, value]) => [key, text(written[key]?.(value) ?? value)]);
-    return say(name, Object.fromEntries(values));
+    const field = suggested && SUGGESTS[name];
+    const sentence = say(name, Object.fromEntries(values.filter(([key]) => key !== field)));
+    return field ? withLinks(sentence, field, found.groups, suggested) : sentence;
   }
-  return el("span", { lang: "en" }, text(note));
+  return noted(note);
+}
+
+/** A sentence with links in place of its field. */
+function withLinks(sentence, field, groups, suggested) {
+  const [before, after] = sentence.split(`{${field}}`);
+  const links = groups[field].split(OR).map((clause) => suggested(clause, groups.name));
+  return el("span", {}, before, links.flatMap((link, place) => (place ? [say("or"), link] : [link])), after);
 }
 
 /** Whether a note says that there is no such user. */

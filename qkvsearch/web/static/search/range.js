@@ -1,7 +1,7 @@
 // Ranges of numbers and dates, to drag or to type. What is asked for is the server's: LEAST..=MOST.
 import { el, owned, text } from "../dom.js";
 import { say } from "../words.js";
-import { endsOf, labelOf, typedIn, valueOf } from "./cells.js";
+import { endsOf, headingOf, typedIn, valueOf } from "./cells.js";
 
 // A few numbers that look different are boxes to tick.
 const FEW = 5;
@@ -45,11 +45,14 @@ export function slider(column, counts, mine, put) {
   const [least, most] = extent(counts);
   const { size, name } = typedIn(column, most);
   const isWhole = size !== 1 || (Number.isInteger(least) && Number.isInteger(most));
-  const step = stepOf((most - least) / size || 1, isWhole);
-  const lowest = tidy(Math.floor(least / size / step + 1e-9) * step);
-  const highest = tidy(Math.ceil(most / size / step - 1e-9) * step);
   const now = endsOf(mine[0] ?? "").map((end) => (end === "" ? null : asTyped(Number(end), size)));
   const [from, to] = now.length === 2 ? now : [now[0], now[0]];
+  // What was chosen stays within, even where no result is there any more.
+  const places = [least / size, most / size, from, to].filter((place) => place !== null && Number.isFinite(place));
+  const [low, high] = [Math.min(...places), Math.max(...places)];
+  const step = stepOf(high - low || 1, isWhole);
+  const lowest = tidy(Math.floor(low / step + 1e-9) * step);
+  const highest = tidy(Math.ceil(high / step - 1e-9) * step);
   const shape = { column, name, lowest, highest, step, from, to };
   return drawn(shape, (low, high) => put(value(stored(low, size, -1), stored(high, size, 1))));
 }
@@ -68,7 +71,7 @@ function stored(end, size, side) {
 
 /** The fields and the slider, which follow each other; take: told both ends, null where one is open. */
 function drawn({ column, name, lowest, highest, step, from, to }, take) {
-  const called = (word) => say(word, { column: text(labelOf(column)).slice(0, 60) }) + (name ? ` (${name})` : "");
+  const called = (word) => say(word, { column: text(headingOf(column)).slice(0, 60) }) + (name ? ` (${name})` : "");
   const typed = (word, end, hint) => {
     const attributes = { type: "number", step: "any", value: end ?? "", placeholder: hint, "data-filter": `${column.name} ${word}` };
     return el("input", { ...attributes, "aria-label": called(word), onchange: fromFields });
@@ -104,7 +107,7 @@ function drawn({ column, name, lowest, highest, step, from, to }, take) {
   }
   colour();
   const dash = el("span", { "aria-hidden": "true" }, "–");
-  const heading = el("legend", {}, owned(labelOf(column), 60), name ? ` (${name})` : "");
+  const heading = el("legend", {}, owned(headingOf(column), 60), name ? ` (${name})` : "");
   return [heading, el("div", { class: "range" }, fields[0], dash, fields[1], highest > lowest ? line : null)];
 }
 
@@ -114,7 +117,7 @@ export function dates(column, counts, mine, put) {
   if (column.shown_as !== "date" || !Object.keys(counts).every((value) => /^\d{4}/.test(value))) return null;
   const [least = "", most = ""] = endsOf(mine.find((one) => isRange(one) && !(one in counts)) ?? "");
   const field = (word, day) => {
-    const label = say(word, { column: text(labelOf(column)).slice(0, 60) });
+    const label = say(word, { column: text(headingOf(column)).slice(0, 60) });
     return el("input", { type: "date", value: day, "aria-label": label, "data-filter": `${column.name} ${word}`, onchange: take });
   };
   const [from, to] = [field("rangeFrom", least), field("rangeTo", most)];
