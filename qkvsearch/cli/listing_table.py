@@ -33,7 +33,7 @@ def write_page(
 ) -> None:
     """Write a page of a listing, or a message. names: the columns of a table, by default all."""
     if not listing and k != 0:
-        settings().message(_range_text(listing, kind))
+        settings().message(range_text(listing, kind))
     write_listing(listing, kind, output, names)
 
 
@@ -58,7 +58,7 @@ def listing_table(listing: Listing, kind: str, names: Sequence[str]) -> str:
     flexible = [i for i, (_, layout_) in enumerate(columns) if layout_ == "wrap"]
     room = room_for(len(columns))
     narrow(widths, flexible, room)
-    caption = captioned(_range_text(listing, kind))
+    caption = captioned(range_text(listing, kind))
     if sum(widths) > room:
         # A cell has a line of its own, so there is room for a title.
         names_of_items = [i for i, name in enumerate(names) if name == "title"]
@@ -75,13 +75,15 @@ def listing_table(listing: Listing, kind: str, names: Sequence[str]) -> str:
     return rendered([*table_lines(cut_columns, cut_rows, widths), *caption])
 
 
-def _range_text(listing: Listing, kind: str) -> str:
-    """Return which rows these are, of how many."""
+def range_text(listing: Listing, kind: str, one: str = "") -> str:
+    """Return which rows these are, of how many. one: the kind of a single row, by default without
+    its "s".
+    """
     if not listing.total:
         return f"No {kind}."
     if not listing:
         return f"No {kind} from position {listing.offset + 1:,} on: there are {listing.total:,}."
-    counted = f"{listing.total:,} {kind if listing.total != 1 else kind.removesuffix('s')}"
+    counted = f"{listing.total:,} {kind if listing.total != 1 else one or kind.removesuffix('s')}"
     if len(listing) == listing.total:
         return counted
     first = listing.offset + 1

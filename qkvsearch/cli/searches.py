@@ -10,9 +10,9 @@ import click
 
 from qkvsearch.cli.context import command, settings
 from qkvsearch.cli.hits import offset_option, question_option
+from qkvsearch.cli.listing_table import range_text
 from qkvsearch.cli.render import Output, output_options
 from qkvsearch.cli.text_table import to_table
-from qkvsearch.errors import Count
 from qkvsearch.terminal import shorten
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def _table(listing: Listing) -> str:
         [_short(row["query"]), *(f"{row[name]:,}" for name in ("searches", "total", "clicks"))]
         for row in listing
     ]
-    return to_table(columns, rows, _counted(listing))
+    return to_table(columns, rows, range_text(listing, "queries", "query"))
 
 
 def _problem_table(problem: str, listing: Listing) -> str:
@@ -107,15 +107,7 @@ def _problem_table(problem: str, listing: Listing) -> str:
         ]
         for row in listing
     ]
-    return to_table(columns, rows, _counted(listing))
-
-
-def _counted(listing: Listing) -> str:
-    n = Count(listing.total)
-    if len(listing) == listing.total:
-        return f"{n} {n:query|queries}"
-    first = listing.offset + 1
-    return f"{first:,} to {listing.offset + len(listing):,} of {n} {n:query|queries}"
+    return to_table(columns, rows, range_text(listing, "queries", "query"))
 
 
 def _short(text: str) -> str:

@@ -101,7 +101,7 @@ def test_clicks_and_judgements_exclude_each_other(qkv, logged, tmp_path):
     (tmp_path / "q.tsv").write_text("q1\tx\n")
     files = ("--queries", "q.tsv", "--qrels", "q.tsv")
     answer = qkv("evaluate", "search", "--from-clicks", *files)
-    assert answer.code == 1
+    assert answer.code == 2
     assert "--from-clicks" in answer.stderr
 
 
