@@ -85,7 +85,7 @@ def test_one_of_two_files_is_an_error(qkv, shelf_path, tmp_path, option):
     file = tmp_path / "file.tsv"
     file.write_text("q1\tapple\n")
     result = qkv("-w", shelf_path, *EVALUATE, option, file)
-    assert result.code == 1
+    assert result.code == 2
     assert "--queries" in result.stderr
     assert "--qrels" in result.stderr
 

@@ -14,7 +14,6 @@ import numpy as np
 from qkvsearch.attention.symbols import numbered
 from qkvsearch.attention.trace import Trace, trace
 from qkvsearch.lessons.drawings.drawing import Drawing, NumberTable
-from qkvsearch.lessons.drawings.one_query import one_query
 from qkvsearch.lessons.drawings.strips import (
     MAX_STRIP,
     STRIP,
@@ -225,6 +224,9 @@ class Flow(Drawing):
     def pictures(self, place: str) -> list[Html]:
         """Return the pairs of queries and keys, and what flows where there are values."""
         if len(self.bench.rows) == 1 and self.bench.has_values:
+            # It draws what this class computes.
+            from qkvsearch.lessons.drawings.one_query import one_query
+
             return [one_query(self, place)]
         svgs = [_cells(self, f"{place}-pairs")]
         if self.has_values:

@@ -321,7 +321,7 @@ def addends(parts: np.ndarray) -> str:
     if not 1 < len(seen) <= MAX_ADDENDS:
         return ""
     written = " + ".join(shown(part) for part in seen)
-    return written if wide(written) <= BARS - 40 else ""
+    return written if wide(written, SMALL) <= BARS - 40 else ""
 
 
 def _value(part: Flow, values: np.ndarray, j: int, y: float) -> list[Html]:
