@@ -36,8 +36,11 @@ def categories() -> tuple[list[str], np.ndarray]:
 
 
 def word_keys(*words: str) -> np.ndarray:
-    """Return the BM25 number of each word in each of the eight videos (8, n_words)."""
-    return np.column_stack([_scores(word) for word in words])[_rows()]
+    """Return the BM25 number of each word in each of the eight videos (8, n_words).
+
+    They have two decimals, so that a reader can compute on with what is shown.
+    """
+    return np.column_stack([_scores(word) for word in words])[_rows()].round(2)
 
 
 def occurrences(word: str) -> tuple[np.ndarray, np.ndarray]:
@@ -67,11 +70,6 @@ def word_rows(*words: str) -> np.ndarray:
     return (has_word / np.sqrt(n_videos))[:, has_word.any(axis=0)]
 
 
-def temperature(word: str) -> float:
-    """Return how far the scores of the eight videos lie apart, to one decimal."""
-    return round(float(np.ptp(word_keys(word))), 1)
-
-
 def watched(user: str) -> tuple[list[str], np.ndarray]:
     """Return the titles that a user watched, and bool (8,), False for the watched videos."""
     history = _history(user)
@@ -82,10 +80,11 @@ def watched_keys(user: str, word: str = "transformer") -> np.ndarray:
     """Return how much each watched video speaks for each of the eight (8, n_watched).
 
     The weights of `ItemNeighbours`, in a scale in which the user's scores spread as those of the
-    word do, among all videos.
+    word do, among all videos, to two decimals.
     """
     weights = _neighbours()[_history(user)]
-    return weights[:, _rows()].T * _scores(word).std() / weights.sum(axis=0).std()
+    scale = _scores(word).std() / weights.sum(axis=0).std()
+    return (weights[:, _rows()].T * scale).round(2)
 
 
 def viewers_of(user: str) -> tuple[np.ndarray, np.ndarray]:

@@ -37,7 +37,7 @@ def test_a_lesson_shows_every_title_and_every_number(qkv, taught):
 def test_a_drawing_that_ends_with_weights_shows_weights(qkv):
     text = qkv("teach", "ask-match-mix", "--step", 3).stdout
     drawing = text[text.rindex("Scores become weights") :]
-    assert re.findall(r"[█-▏]+ ([\d.]+)", drawing)[:3] == ["0.23", "0.16", "0.11"]
+    assert re.findall(r"[█-▏]+ ([\d.]+)", drawing)[:3] == ["0.31", "0.18", "0.093"]
 
 
 def test_a_matrix_is_aligned_with_its_labels_name_and_role(qkv):

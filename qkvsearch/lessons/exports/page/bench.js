@@ -61,7 +61,8 @@ const startBench = (bench, say) => {
     clearTimeout(waiting);
     waiting = setTimeout(() => {
       const last = computed.at(-1);
-      const row = cellsOf(last)[0].map((cell) => numbers.shown(numbers.held(cell.dataset.value)));
+      const called = [...last.tHead.rows[0].cells].slice(1).map((head) => head.textContent);
+      const row = cellsOf(last)[0].map((cell, k) => `${called[k]} ${numbers.shown(numbers.held(cell.dataset.value))}`);
       status.textContent = say("recomputed", { step: nameOf(last), row: row.join(", ") });
     }, 600);
   };
@@ -102,6 +103,7 @@ const startBench = (bench, say) => {
     const follow = () => {
       const number = numbers.one(input.value);
       if (Number.isNaN(number) || (isPositive && number <= 0)) return;
+      complain(input, "");
       hold.set(number);
       compute();
     };

@@ -65,8 +65,11 @@ drawings.flow = (figure, say) => {
       const power = (score) => (inWords ? `e^${shown(score)}` : `exp(${shown(score)})`);
       const each = steps.masked[i].map(power);
       const sum = each.length > 6 ? `${each[0]} + … + ${each.at(-1)}` : each.join(" + ");
-      const weight = shown(steps.weights[i][j]);
-      return settings.normalize === "softmax" ? `${each[j]} / (${sum}) = ${weight}` : weight;
+      const weight = steps.weights[i][j];
+      if (settings.normalize !== "softmax") return shown(weight);
+      const powers = steps.masked[i].map((score) => (Number.isFinite(score) ? Math.exp(held(score)) : 0));
+      const share = powers[j] / powers.reduce((total, one) => total + one, 0);
+      return `${each[j]} / (${sum}) ${equals(share, weight)}`;
     },
     outputs: (i, j) => `${shown(steps.weights[i][j])} × ${ofValue(j)}`,
   };
@@ -79,6 +82,11 @@ drawings.flow = (figure, say) => {
     if (!names.length) return list(value);
     const entries = value.filter(Boolean);
     return entries.length === 1 && entries[0] === 1 ? names[value.indexOf(1)] : `(${named(value)})`;
+  };
+  // Of one query: what a number of its mix is the sum of.
+  const ofQuality = (k) => {
+    const [[weights], parts] = [steps.weights, matrices.values.map((value) => value[k])];
+    return `${names[k] ?? k + 1}: ${products(weights, parts)} ${equals(sumOf(weights, parts), steps.outputs[0][k])}`;
   };
   const ofRow = (stage, i) => {
     if (stage !== "outputs") return columns.map((column, j) => `${column} ${shown(steps[stage][i][j])}`).join(", ");
@@ -237,6 +245,12 @@ drawings.flow = (figure, say) => {
       look();
     });
   }
+  for (const row of figure.querySelectorAll(".mixed")) {
+    row.addEventListener("click", () => {
+      player.stop();
+      telling(ofQuality(Number(row.dataset.quality)));
+    });
+  }
   for (const svg of figure.querySelectorAll("svg")) {
     svg.addEventListener("pointerleave", () => {
       if (!figure.classList.contains("plays")) look();
@@ -245,7 +259,7 @@ drawings.flow = (figure, say) => {
   for (const { lastChild } of cells.values()) if (!lastChild.textContent) lastChild.dataset.small = "yes";
   compute();
   // It opens at its first stage as a whole, and Play begins there, too.
-  player.go(0);
+  player.open();
   choose({ i: null, j: null });
   look();
 

@@ -21,10 +21,13 @@ const startMix = (figure, { stages, number_names: called }) => {
 
   // --- the mix ---
 
-  // The addends of a row, if there are few and they fit beside its bar.
-  const sumOf = (text, parts) => {
-    const seen = parts.filter((part) => part >= UNSEEN).map(shown);
-    text.textContent = seen.length > 1 ? seen.join(" + ") : "";
+  // The addends of a row, if there are few and they fit beside its bar. Where they are rounded so
+  // that they give another sum than the one shown, each has a digit more.
+  const sumOf = (text, parts, total) => {
+    const seen = parts.filter((part) => part >= UNSEEN);
+    const isExact = numbers.gives(seen.map(shown).map(Number).reduce((sum, part) => sum + part, 0), total);
+    const written = seen.map((part) => (isExact ? shown(part) : part.toFixed(3)));
+    text.textContent = seen.length > 1 ? written.join(" + ") : "";
     const room = Number(text.getAttribute("x")) - 32;
     if (text.textContent && text.getComputedTextLength() > room) text.textContent = "";
   };
@@ -53,7 +56,7 @@ const startMix = (figure, { stages, number_names: called }) => {
     }
     row.querySelector(".amount").textContent = shown(total);
     row.dataset.value = total;
-    if (arePositive && !row.querySelector("[data-part='all']")) sumOf(row.querySelector(".addends"), parts);
+    if (arePositive && !row.querySelector("[data-part='all']")) sumOf(row.querySelector(".addends"), parts, total);
     else row.querySelector(".addends").textContent = "";
   };
 

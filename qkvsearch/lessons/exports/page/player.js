@@ -7,6 +7,8 @@ const startPlayer = (figure, { moments, show, pause, stride = 1 }) => {
   const button = (name) => figure.querySelector(`[data-does="${name}"]`);
   const told = figure.querySelector(".told");
   let place = 0;
+  // Whether the first stage is shown as a whole, and nothing was chosen since.
+  let isOpening = false;
   let timer = null;
 
   const stop = () => {
@@ -17,6 +19,7 @@ const startPlayer = (figure, { moments, show, pause, stride = 1 }) => {
     told.ariaLive = null;
   };
   const go = (wanted) => {
+    isOpening = false;
     place = Math.min(Math.max(wanted, 0), moments() - 1);
     show(place);
   };
@@ -38,10 +41,14 @@ const startPlayer = (figure, { moments, show, pause, stride = 1 }) => {
     go(wanted);
   };
   button("play").addEventListener("click", () => (timer === null ? play() : stop()));
-  button("step").addEventListener("click", () => turnTo(place + 1));
+  button("step").addEventListener("click", () => turnTo(isOpening ? 0 : place + 1));
   button("back")?.addEventListener("click", () => turnTo(place - 1));
   button("restart").addEventListener("click", () => turnTo(0));
-  return { stop, at: () => place, go: turnTo };
+  const open = () => {
+    turnTo(0);
+    isOpening = true;
+  };
+  return { stop, at: () => place, go: turnTo, open };
 };
 
 // The fields of a figure by their names; change(name, value) hears of each.
