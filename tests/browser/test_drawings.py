@@ -134,9 +134,9 @@ def test_the_mix_comes_at_its_stage_and_each_step_adds_a_value(visit, lesson_fil
             press(figure, "step")
             amounts.append(mix.nth(0).locator(".amount").text_content())
         # Two of the eight videos are of this category, the first and the fifth.
-        assert amounts == ["0.23"] * 4 + ["0.34"] * 4
-        assert mix.nth(0).locator(".addends").text_content() == "0.23 + 0.11"
-        assert "0.090 × Education" in figure.locator(".told").inner_text()
+        assert amounts == ["0.31"] * 4 + ["0.41"] * 4
+        assert mix.nth(0).locator(".addends").text_content() == "0.31 + 0.10"
+        assert "0.070 × Education" in figure.locator(".told").inner_text()
 
 
 def test_what_is_typed_below_a_drawing_moves_it_at_once_and_escape_takes_it_back(
