@@ -29,7 +29,6 @@ from qkvsearch.scores.fusion import Scores
 from qkvsearch.store import BuildContents, Snapshot
 from qkvsearch.store.array_spec import ArraySpec
 from qkvsearch.text.analysis import Analyzer
-from qkvsearch.text.passages import passages
 from qkvsearch.text.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -64,6 +63,9 @@ class Passages:
     @classmethod
     def of(cls, fields: Sequence[Sequence[str]]) -> Passages:
         """Split the long texts of items. fields: the text columns, each with one text an item."""
+        # Its expressions take milliseconds to compile, and a search needs none of them.
+        from qkvsearch.text.passages import passages
+
         found = []
         for column, texts in enumerate(fields):
             for item, text in enumerate(texts):

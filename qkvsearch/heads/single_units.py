@@ -15,6 +15,7 @@ what it has as a word counts.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -65,7 +66,7 @@ class SingleUnits:
             return None
         in_known = {unit for pair in pairs if keys.has(pair.term) for unit in units_of(pair.text)}
         distinct = dict.fromkeys(unit for pair in pairs for unit in units_of(pair.text))
-        units = [unit for unit in distinct if HAN.match(unit) and unit not in PARTICLES]
+        units = [unit for unit in distinct if re.match(HAN, unit) and unit not in PARTICLES]
         if not units:
             return None
         return cls(units, frozenset(units) - in_known, keys, index)

@@ -34,7 +34,7 @@ MAX_SETS = 64
 # Around a word, and no part of it.
 PUNCTUATION = ".,;:!?()[]{}…。，；：！？（）、《》「」"
 # A run of Chinese characters, or of others.
-RUN = re.compile(f"(?:{HAN.pattern})+|(?:(?!{HAN.pattern}).)+")
+RUN = f"{HAN}+|(?:(?!{HAN}).)+"
 
 
 @dataclass(frozen=True)
@@ -74,8 +74,8 @@ class SmallestWords:
     def _within(self, start: int, end: int) -> Iterator[tuple[int, int]]:
         """Yield where the words are in a piece of the query without blanks."""
         query = self.question.query
-        for run in RUN.finditer(query, start, end):
-            if HAN.match(run[0]):
+        for run in re.compile(RUN).finditer(query, start, end):
+            if re.match(HAN, run[0]):
                 yield from _pairs_between(query, *run.span(), self.n_texts)
             else:
                 yield run.span()
