@@ -39,9 +39,8 @@ def test_messy_tables_are_read_or_refused_in_one_line(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("thousand", [0, 1_000])
-def test_two_thousand_messy_tables(thousand, tmp_path):
-    read = [check(seed, tmp_path) for seed in range(thousand, thousand + 1_000)]
+def test_a_thousand_messy_tables(tmp_path):
+    read = [check(seed, tmp_path) for seed in range(1_000)]
     assert 300 < sum(read) < 700
 
 

@@ -47,7 +47,7 @@ schema = schemathesis.pytest.from_fixture("described")
 
 @pytest.mark.slow
 @schema.parametrize()
-@settings(max_examples=300, **ASKED)
+@settings(max_examples=200, **ASKED)
 def test_thousands_of_answers_are_as_described(case):
     case.call_and_validate(excluded_checks=LEFT_OUT)
 
