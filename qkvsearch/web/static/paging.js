@@ -21,6 +21,13 @@ export function startPaging(steps, endings, { forth, back, left }) {
     article.toggleAttribute("data-last", here === pages.length - 1);
     // Steps are counted as the lesson counts them: what ends it is none.
     place.textContent = here < steps.length ? `${here + 1} / ${steps.length}` : "";
+    // The list of steps shows where the reader is.
+    const shown = pages[here].flatMap((part) => [part, ...part.querySelectorAll("[id]")]);
+    const addresses = new Set(shown.filter((part) => part.id).map((part) => `#${part.id}`));
+    for (const link of document.querySelectorAll("#contents a[href*='#']")) {
+      if (addresses.has(link.hash)) link.setAttribute("aria-current", "step");
+      else link.removeAttribute("aria-current");
+    }
   };
   const headingOf = (page) => page[0].querySelector("h3");
   /** Show a page and begin at its top, for those who see it and those who hear it. */

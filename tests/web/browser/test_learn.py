@@ -109,6 +109,8 @@ def test_lesson_0_shows_one_step_at_a_time(visit, site, expect):
             # One count of steps, which is that of the lesson.
             assert page.locator(".place").inner_text() == f"{n} / {len(first.steps)}"
             assert told(page) == f"0 of {len(first.quizzes)} questions right"
+            here = page.locator('#contents a[aria-current="step"]')
+            assert here.evaluate_all("all => all.map(one => one.hash)") == [f"#{PAGED}-{n}"]
             forth.click()
         assert page.locator(".place").inner_text() == ""
         assert page.locator(DONE).inner_text() == "✓ Done"
