@@ -9,6 +9,7 @@ import { headingOf, labelOf } from "./search/cells.js";
 import { chip, showChosen, showFacets } from "./search/facets.js";
 import { closeAround, hits, move, showHits } from "./search/hits.js";
 import { isAboutUser, prepare, translated } from "./search/notes.js";
+import { turned } from "./search/range.js";
 import { FEW, showFirst, showPopular } from "./search/popular.js";
 import { suggestion } from "./search/suggestions.js";
 
@@ -137,7 +138,8 @@ const run = latest(answer, show, async (error) => {
   const isFilter = OF_FILTER.test(error.message) || (isOfBoth && !isCondition);
   const said = error.status === 403 ? say("forbidden") : refusal(error);
   const bad = isFilter ? [el("p", { class: "note bad" }, say("badFilter"))] : [];
-  tell(isCondition || isFilter ? say("none") : said, bad);
+  // What is wrong is said beside its field alone. Nothing was searched, so that nothing was not found.
+  tell(isCondition ? say("notSearchedWhere") : isFilter ? say("notSearched") : said, bad);
   if (!isCondition) {
     fault("where", "condition", "");
     return;
@@ -145,8 +147,11 @@ const run = latest(answer, show, async (error) => {
   const { where } = asked;
   const { faultOf } = await import("./search/conditions.js");
   if (asked.where !== where) return;
-  fault("where", "condition", say("badWhere", { detail: faultOf(error.message) }));
+  fault("where", "condition", ended(say("badWhere", { detail: faultOf(error.message) })));
 });
+
+/** A sentence with the sign that ends it. */
+const ended = (sentence) => (/[.?!。？！…]$/.test(sentence) ? sentence : `${sentence}${say("sentenceEnd")}`);
 
 /** Ask for what `changes` say. step: a new entry in the history, which Back returns from. */
 function go(changes, step = true) {
@@ -242,10 +247,19 @@ function showMore(found, values) {
 /** A button that leads to results where there are none; null where none does. */
 function helpWithout({ no_hits: none, total_weak: weak }, values) {
   if (!none) return null;
-  const button = (label, changes) => el("button", { type: "button", onclick: () => go(changes) }, say(label));
-  if (none.where || none.filter) return button("clear", { filter: [], where: "" });
+  const button = (label, changes, said) => el("button", { type: "button", onclick: () => go(changes) }, say(label, said));
+  const { operators = [] } = none;
+  const cleared = none.where || none.filter ? { filter: [], where: "" } : {};
+  if (operators.length) return button("leaveOut", { ...cleared, q: without(values.q, operators) }, { n: operators.length });
+  if (none.where || none.filter) return button("clear", cleared);
   if (none.reason !== "not_answered" || values.anyway) return null;
   return button("nearest", weak ? { weak: true } : { anyway: true });
+}
+
+/** A query without these operators, which are as they were typed. */
+function without(q, operators) {
+  const left = operators.reduce((rest, operator) => rest.replace(operator, " "), q);
+  return left.replace(/\s+/g, " ").trim();
 }
 
 /** Why there are no results, and what helps. */
@@ -496,7 +510,8 @@ async function learn() {
     return { users: 0, columns: [] };
   };
   const [info, there] = await Promise.all([ask("info").catch(closed), ask("facets")]);
-  Object.assign(has, { columns: there.columns, addresses: there.addresses, newest: there.newest, users: info.users });
+  const columns = there.columns.map((column) => ({ ...column, whole: there.facets[column.name] }));
+  Object.assign(has, { columns, addresses: there.addresses, newest: there.newest, users: info.users });
   byId("as-user").classList.remove("waiting");
   byId("as-user").hidden = !info.users;
   byId("condition").hidden = !info.columns.length;
@@ -523,8 +538,17 @@ async function start() {
     tell(refusal(error), []);
   }
   if (asked.similar) await likeWhat();
+  putInOrder();
   controls();
   again();
+}
+
+/** Turn the ranges of an address round that have their larger end first. */
+function putInOrder() {
+  const filter = asked.filter.map((one) => turned(one, has.columns));
+  if (filter.every((one, place) => one === asked.filter[place])) return;
+  asked.filter = filter;
+  remember(address());
 }
 
 /** Whose neighbours are shown, as a chip that leads back. */

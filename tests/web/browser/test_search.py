@@ -705,6 +705,57 @@ def test_a_range_ends_at_a_value_that_occurs_and_holds_what_was_chosen(visit, pl
         assert chip.startswith("Rating: 1 – 3.4")
 
 
+def test_numbers_stay_ranges_among_a_few_results(visit, plain_shop):
+    with visit(plain_shop, "/?q=jacket&where=price+%3C+24") as page:
+        loaded(page)
+        assert page.locator("#hits > li").count() == 3
+        for column in ("Price", "Stock", "Rating"):
+            assert page.get_by_role("slider", name=f"{column}: to").count() == 1
+        assert page.locator("#facets input[type=checkbox]").count() == 2  # the brands
+
+
+def test_a_few_prices_are_told_in_their_order_as_the_cards_have_them(visit, serving, tmp_path):
+    rows = {"id": ["a", "b", "c"], "title": ["red tent", "blue tent", "tent"]}
+    rows["price"] = [1207.0, 121.5, 158.5]
+    qkvsearch.build(tmp_path / "ws", items=pd.DataFrame(rows), encoder="corpus").close()
+    with serving(tmp_path / "ws", "--read-only") as server, visit(server, "/?q=tent") as page:
+        loaded(page)
+        labels = page.locator("#facets label").all_inner_texts()
+        assert [label.split()[0] for label in labels] == ["121.50", "158.50", "1,207.00"]
+
+
+def test_a_range_in_an_address_may_have_its_larger_end_first(visit, plain_shop):
+    with visit(plain_shop, "/?q=jacket&filter=price:40..%3D30") as page:
+        loaded(page)
+        assert address(page)["filter"] == ["price:30..=40"]
+        assert page.locator("#hits > li").count() == 10
+        assert page.locator("#chosen").inner_text().startswith("Price: 30 – 40")
+
+
+@pytest.mark.parametrize(
+    ("query", "left"),
+    [("jacket brand:Acmee", "jacket"), ('brand:"Blue Heron" jacket -jacket', "jacket")],
+)
+def test_what_nothing_has_is_left_out_by_a_button(visit, plain_shop, query, left):
+    with visit(plain_shop, f"/?{urlencode({'q': query})}") as page:
+        loaded(page)
+        page.get_by_role("button", name="Search without").click()
+        page.wait_for_selector("#hits > li")
+        assert address(page)["q"] == [left]
+
+
+@pytest.mark.parametrize(
+    ("spoken", "none", "end"), [("en-US", "No results", "."), ("zh-CN", "没有找到", "。")]
+)
+def test_what_was_not_searched_is_not_said_to_have_no_results(visit, plain_shop, spoken, none, end):
+    path = "/?q=jacket&where=price+%3C+%27cheap%27"
+    with visit(plain_shop, path, locale=spoken, expected=("400",)) as page:
+        page.wait_for_selector("#where-fault", state="visible")
+        assert page.inner_text("#where-fault").endswith(end)
+        assert none not in page.inner_text("#status")
+        assert page.inner_text("#notes") == ""
+
+
 def test_a_tile_shows_the_beginning_of_an_endless_title(visit, plain_shop):
     with visit(plain_shop, "/") as page:
         loaded(page)
@@ -780,6 +831,8 @@ NOTED = {
     "/map": [
         "Not drawn: 3 of 1,200 items that this head does not know.",
         "100,000 of 200,000 items, a random sample, always the same.",
+        "Nothing in the catalog answers this: these hits come nearest to it.",
+        "lsa knows nothing about it.",
     ],
     "/attend": ["no word is in both texts"],
 }
