@@ -59,8 +59,8 @@ function orders({ q }) {
   const all = [[has.users && "users", say("met")], [has.newest && `-${has.newest}`, say("newest")], ["id", say("byId")]];
   const columns = has.columns.filter((column) => column.is_ordered);
   const byColumn = columns.flatMap((column) => [
-    [column.name, say("rising", { column: text(headingOf(column)) })],
-    [`-${column.name}`, say("falling", { column: text(headingOf(column)) })],
+    [column.name, say(column.shown_as === "date" ? "oldestFirst" : "rising", { column: text(headingOf(column)) })],
+    [`-${column.name}`, say(column.shown_as === "date" ? "newestFirst" : "falling", { column: text(headingOf(column)) })],
   ]);
   const before = q.trim() ? found : all.filter(([sort]) => sort);
   return [...before, ...byColumn.filter(([sort]) => before.every(([other]) => sort !== other))];

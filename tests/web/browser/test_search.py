@@ -765,6 +765,51 @@ def test_a_tile_shows_the_beginning_of_an_endless_title(visit, plain_shop):
         assert title.get_attribute("title").startswith("A rain jacket")
 
 
+def test_where_nothing_is_found_titles_are_cut_as_on_the_first_page(visit, plain_shop):
+    with visit(plain_shop, "/?q=jacket+brand:Nobody") as page:
+        page.wait_for_selector("#popular-items > li")
+        title = page.locator("#popular-items > [data-id=s0] .title")
+        assert title.inner_text().endswith("…")
+        assert len(title.inner_text()) <= 80
+
+
+def test_filters_are_counted_where_they_are_folded(visit, plain_shop):
+    path = "/?q=jacket&filter=brand:Acme&filter=price:30..%3D50"
+    with visit(plain_shop, path, viewport={"width": 390, "height": 844}) as page:
+        loaded(page)
+        assert page.inner_text("#filters > summary").strip() == "Filters (2)"
+        clear = page.get_by_role("button", name="Clear all filters")
+        assert "×" not in clear.inner_text()
+        below = clear.bounding_box()["y"] + clear.bounding_box()["height"]
+        assert page.locator("#hits > li").first.bounding_box()["y"] - below >= 12
+        clear.click()
+        page.wait_for_function("() => !document.querySelector('#n-filters').textContent")
+
+
+def test_the_bars_of_kinds_have_their_colours(visit, site):
+    with visit(site, "/?q=river") as page:
+        loaded(page)
+        page.locator("#hits .title.opens, #hits .opens").first.click()
+        further(page)
+        shown = page.evaluate("""() => [...document.querySelectorAll(".further .waterfall tbody tr")]
+          .map(row => [".head-name i", ".bar-fill"]
+            .map(part => getComputedStyle(row.querySelector(part)).backgroundColor))""")
+        assert len({bar for _, bar in shown}) > 1
+        assert all(swatch == bar for swatch, bar in shown)
+
+
+@pytest.mark.parametrize(
+    ("language", "first", "last"),
+    [("en", "oldest first", "newest first"), ("zh", "从早到晚", "从晚到早")],
+)
+def test_dates_are_sorted_by_words_for_dates(visit, site, language, first, last):
+    with visit(site, f"/?q=river&lang={language}") as page:
+        loaded(page)
+        names = page.locator("#sort option").all_text_contents()
+        assert [name for name in names if name.endswith(first)]
+        assert [name for name in names if name.endswith(last)]
+
+
 CONDITIONS = [
     "price < 'cheap'", "price <", "foo = 3", '"prise" > 3', "price LIKE 'x'", "SELECT 1",
     "sleep(3)", "max(price)", "title", "title > 3", "price = NULL", "brand = 3", "has(brand, 'x')",

@@ -91,6 +91,7 @@ export function showChosen(columns, chosen, where, change, others = []) {
     return made;
   });
   if (where) chips.push(chip(owned(where, 120), () => change(chosen, "")));
-  if (chips.length > 1) chips.push(chip(say("clear"), () => change([], "")));
+  byId("n-filters").textContent = chips.length ? `(${count(chips.length)})` : "";
+  if (chips.length > 1) chips.push(el("button", { type: "button", class: "plain clear", onclick: () => change([], "") }, say("clear")));
   byId("chosen").replaceChildren(...others, ...chips);
 }

@@ -34,7 +34,7 @@ export function showHits(rows, options) {
   });
   // Weak matches, where they were asked for, are below all others.
   const firstWeak = given.findIndex((hit) => hit.match === "weak");
-  if (firstWeak > 0) items[firstWeak].prepend(el("p", { class: "quiet below" }, say("weakBelow")));
+  if (firstWeak > 0) items[firstWeak].prepend(el("p", { class: "below" }, say("weakBelow")));
   // Another list, not other entries: what is new cannot be seen to jump.
   list.replaceWith(el("ol", { id: "hits", class: options.asTiles ? "hits tiles" : "hits", "aria-busy": list.getAttribute("aria-busy") }, items));
   items.find((item) => item.dataset.id === focused)?.querySelector(".title").focus();
@@ -93,7 +93,7 @@ function matchOf(hit) {
 }
 
 const similarTo = (hit, likes) =>
-  el("a", { class: "like quiet", href: likes, "aria-label": say("likeTitle", { title: shortly(hit) }) }, say("similar"));
+  el("a", { class: "like", href: likes, "aria-label": say("likeTitle", { title: shortly(hit) }) }, say("similar"));
 
 /** A title leads to the item's own address. Without one it opens the reasons, or leads to the item's neighbours. */
 function titleOf(name, own, hasReasons, likes) {

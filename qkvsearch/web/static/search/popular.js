@@ -35,7 +35,7 @@ export function showFirst(rows, sort, address) {
 export function showPopular(rows, sort, options) {
   byId("popular").hidden = !rows.length;
   byId("popular-heading").textContent = headingOf(sort);
-  byId("popular-items").replaceChildren(...entries(rows, options));
+  byId("popular-items").replaceChildren(...entries(rows, { ...options, asTiles: true }));
 }
 
 // Without a log nothing is popular.

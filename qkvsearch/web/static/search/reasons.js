@@ -1,6 +1,6 @@
 // Why one hit has its score: reasons in words, what each head adds, and a table word by word.
 import { el, owned } from "../dom.js";
-import { contributions, encoders, family, labelled, named } from "../heads.js";
+import { colour, contributions, encoders, family, labelled, named } from "../heads.js";
 import { addingUpBeside, bars } from "../waterfall.js";
 import { addingUp, count, knows, listedAs, number, roundedTo, say, signed } from "../words.js";
 import { translated } from "./translated.js";
@@ -42,10 +42,10 @@ function sum(hit) {
 const line = (label, bar, value, shown) =>
   el("tr", {}, el("th", { scope: "row" }, label), el("td", { class: "adds" }, bar), figure(value, signed(shown)));
 
-/** A waterfall of labels and values, which as they are shown add up to the hit's score. */
-function waterfall(caption, labels, values, hit) {
+/** A waterfall of labels and values, which as they are shown add up to the hit's score. colours: as `bars` has them. */
+function waterfall(caption, labels, values, hit, colours) {
   const shown = addingUp(values, hit.score);
-  const drawn = bars(values);
+  const drawn = bars(values, colours);
   const body = labels.map((label, place) => line(label, drawn[place], values[place], shown[place]));
   return el("table", { class: "waterfall" }, caption, el("tbody", {}, body), sum(hit));
 }
@@ -75,7 +75,7 @@ function byHead(hit) {
   return el(
     "div",
     {},
-    waterfall(heading(say("byHead")), found.map(([head]) => labelled(head)), values, hit),
+    waterfall(heading(say("byHead")), found.map(([head]) => labelled(head)), values, hit, found.map(([head]) => colour(head))),
     each.length > 1 ? byEncoder(each) : null,
   );
 }
@@ -84,7 +84,7 @@ function byHead(hit) {
 function byEncoder(each) {
   const values = each.map(([, value]) => value);
   const shown = roundedTo(values, values.reduce((all, value) => all + value, 0));
-  const drawn = bars(values);
+  const drawn = bars(values, each.map(([head]) => colour(head)));
   const rows = each.map(([head, value], place) => line(labelled(head), drawn[place], value, shown[place]));
   return el("details", { class: "encoders" }, el("summary", {}, say("byEncoder")), el("table", { class: "waterfall" }, el("tbody", {}, rows)));
 }
