@@ -802,12 +802,46 @@ def test_the_bars_of_kinds_have_their_colours(visit, site):
     ("language", "first", "last"),
     [("en", "oldest first", "newest first"), ("zh", "从早到晚", "从晚到早")],
 )
-def test_dates_are_sorted_by_words_for_dates(visit, site, language, first, last):
-    with visit(site, f"/?q=river&lang={language}") as page:
+def test_dates_are_sorted_by_words_for_dates(visit, serving, tmp_path, language, first, last):
+    rows = {"id": range(9), "title": [f"tent {n}" for n in range(9)]}
+    rows["added"] = [f"2024-0{n + 1}-15" for n in range(9)]
+    qkvsearch.build(tmp_path / "ws", items=pd.DataFrame(rows), encoder="corpus").close()
+    with serving(tmp_path / "ws", "--read-only") as server:
+        with visit(server, f"/?q=tent&lang={language}") as page:
+            loaded(page)
+            names = page.locator("#sort option").all_text_contents()
+            assert any(name.endswith(first) for name in names), names
+            assert any(name.endswith(last) for name in names), names
+
+
+def test_the_table_of_words_has_the_largest_rows_first_and_few(visit, site):
+    with visit(site, "/?q=river") as page:
         loaded(page)
-        names = page.locator("#sort option").all_text_contents()
-        assert [name for name in names if name.endswith(first)]
-        assert [name for name in names if name.endswith(last)]
+        page.locator("#hits .opens").first.click()
+        further(page)
+        sums = page.locator(".heat tbody tr > td:last-child").all_inner_texts()
+        rows = page.locator(".heat tbody th").all_inner_texts()
+        assert 1 < len(rows) <= 11
+        sizes = [abs(shown(text)) for text in sums[: len(rows) - 1]]
+        assert all(one >= other - 0.0011 for one, other in zip(sizes, sizes[1:], strict=False))
+        assert "other" in rows[-1]
+        assert "overall meaning" not in " ".join(rows)
+
+
+LABEL = """async text => {
+  const { explanation } = await import("/static/search/reasons.js");
+  const map = { heads: [], query: [], keys: [], cut: { query: 0, keys: 0 }, values: [], constant: [], other: [] };
+  const hit = { score: 1, heads: {}, map, reasons: [{ text, value: 1 }] };
+  return explanation(hit, () => null).querySelector(".waterfall tbody th").textContent;
+}"""
+
+
+def test_a_word_of_the_item_in_a_reason_is_told_from_the_query(visit, site):
+    reason = "coat, jacket: similar meaning +1.000, same word +0.500"
+    for language, paired in (("en", "“jacket” of the item"), ("zh", "条目里的“jacket”")):
+        with visit(site, f"/?lang={language}") as page:
+            loaded(page)
+            assert page.evaluate(LABEL, reason).startswith(f"coat {paired}")
 
 
 CONDITIONS = [
