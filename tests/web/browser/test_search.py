@@ -11,6 +11,7 @@ import pytest
 
 import qkvsearch
 from qkvsearch._utils.shown_sums import adding_up
+import itertools
 
 FIRST = "document.querySelector('#hits .title')?.textContent"
 # Every first title that is shown, in order.
@@ -823,14 +824,15 @@ def test_the_table_of_words_has_the_largest_rows_first_and_few(visit, site):
         rows = page.locator(".heat tbody th").all_inner_texts()
         assert 1 < len(rows) <= 11
         sizes = [abs(shown(text)) for text in sums[: len(rows) - 1]]
-        assert all(one >= other - 0.0011 for one, other in zip(sizes, sizes[1:], strict=False))
+        assert all(one >= other - 0.0011 for one, other in itertools.pairwise(sizes))
         assert "other" in rows[-1]
         assert "overall meaning" not in " ".join(rows)
 
 
 LABEL = """async text => {
   const { explanation } = await import("/static/search/reasons.js");
-  const map = { heads: [], query: [], keys: [], cut: { query: 0, keys: 0 }, values: [], constant: [], other: [] };
+  const cut = { query: 0, keys: 0 };
+  const map = { heads: [], query: [], keys: [], cut, values: [], constant: [], other: [] };
   const hit = { score: 1, heads: {}, map, reasons: [{ text, value: 1 }] };
   return explanation(hit, () => null).querySelector(".waterfall tbody th").textContent;
 }"""
