@@ -1,5 +1,6 @@
 """The search page as people use it: by keyboard and by mouse, over a slow server, over any text."""
 
+import itertools
 import json
 import re
 import shutil
@@ -11,7 +12,6 @@ import pytest
 
 import qkvsearch
 from qkvsearch._utils.shown_sums import adding_up
-import itertools
 
 FIRST = "document.querySelector('#hits .title')?.textContent"
 # Every first title that is shown, in order.
@@ -792,8 +792,8 @@ def test_the_bars_of_kinds_have_their_colours(visit, site):
         loaded(page)
         page.locator("#hits .title.opens, #hits .opens").first.click()
         further(page)
-        shown = page.evaluate("""() => [...document.querySelectorAll(".further .waterfall tbody tr")]
-          .map(row => [".head-name i", ".bar-fill"]
+        shown = page.evaluate("""() =>
+          [...document.querySelectorAll(".further .waterfall tbody tr")].map(row => [".head-name i", ".bar-fill"]
             .map(part => getComputedStyle(row.querySelector(part)).backgroundColor))""")
         assert len({bar for _, bar in shown}) > 1
         assert all(swatch == bar for swatch, bar in shown)
@@ -807,12 +807,12 @@ def test_dates_are_sorted_by_words_for_dates(visit, serving, tmp_path, language,
     rows = {"id": range(9), "title": [f"tent {n}" for n in range(9)]}
     rows["added"] = [f"2024-0{n + 1}-15" for n in range(9)]
     qkvsearch.build(tmp_path / "ws", items=pd.DataFrame(rows), encoder="corpus").close()
-    with serving(tmp_path / "ws", "--read-only") as server:
-        with visit(server, f"/?q=tent&lang={language}") as page:
-            loaded(page)
-            names = page.locator("#sort option").all_text_contents()
-            assert any(name.endswith(first) for name in names), names
-            assert any(name.endswith(last) for name in names), names
+    path = f"/?q=tent&lang={language}"
+    with serving(tmp_path / "ws", "--read-only") as server, visit(server, path) as page:
+        loaded(page)
+        names = page.locator("#sort option").all_text_contents()
+        assert any(name.endswith(first) for name in names), names
+        assert any(name.endswith(last) for name in names), names
 
 
 def test_the_table_of_words_has_the_largest_rows_first_and_few(visit, site):
