@@ -7,14 +7,16 @@ import { announce, begin, onKey, remember, state } from "./shell.js";
 import { count, facts, say } from "./words.js";
 import { headingOf, labelOf } from "./search/cells.js";
 import { chip, showChosen, showFacets } from "./search/facets.js";
-import { closeAround, hits, move, showHits } from "./search/hits.js";
-import { isAboutUser, prepare, translated } from "./search/notes.js";
+import { closeAround, hits, move, prepareReasons, showHits } from "./search/hits.js";
+import { isAboutUser, prepare, suggests, translated } from "./search/notes.js";
 import { turned } from "./search/range.js";
-import { FEW, showFirst, showPopular } from "./search/popular.js";
-import { suggestion } from "./search/suggestions.js";
 
 const PAGE = Math.min(20, facts.most);
+// So many popular items, which fill rows of two, three and four.
+const FEW = 12;
 const REASONS = "qkvsearch-reasons";
+// What only some answers need, once one of them is there.
+const rare = { popular: null, suggestions: null };
 let reasons = remembered();
 const box = byId("q");
 // What is asked for now, as the address has it.
@@ -96,7 +98,10 @@ async function answer(values) {
   const found = await listed(values);
   await prepare(found.notes);
   if (values.q.trim() && !found.hits.length && !values.offset) found.popular = (await popular()).rows;
+  if (found.popular || isFirst(values)) rare.popular ??= await import("./search/popular.js");
+  if (found.notes.some(suggests)) rare.suggestions ??= await import("./search/suggestions.js");
   const open = values.offset ? [] : found.hits.filter((hit) => values.open.includes(String(hit.id)));
+  if (open.length) await prepareReasons();
   const explained = new Map();
   for (const hit of open) explained.set(hit.id, await explain(hit, values));
   return { ...found, explained };
@@ -207,8 +212,8 @@ function show(found, values, newest) {
     },
   };
   showHits(found.hits, options);
-  showPopular(found.popular ?? [], order({ q: "" }), { ...options, keep: false });
-  if (isFirst(values) && !found.isClosed) showFirst(found.hits, order(values), (q) => `?${query({ ...kept(), q })}`);
+  rare.popular?.showPopular(found.popular ?? [], order({ q: "" }), { ...options, keep: false });
+  if (isFirst(values) && !found.isClosed) rare.popular.showFirst(found.hits, order(values), (q) => `?${query({ ...kept(), q })}`);
   if (found.facets) showFacets(has.columns, found.facets, asked.filter, (filter) => go({ filter }));
   if (!newest) return;
   setBusy(false);
@@ -324,7 +329,7 @@ function notes(found) {
 /** A link to a query that the server suggests. */
 function suggested(clause, unknown) {
   const to = (q) => `?${query({ ...asked, ...kept(), q, prefix: false, open: [], k: "" })}`;
-  return suggestion(clause, { columns: has.columns, typed: asked.q, unknown, to });
+  return rare.suggestions.suggestion(clause, { columns: has.columns, typed: asked.q, unknown, to });
 }
 
 /** What is wrong in a field of a menu: told beside it, where it can be seen. "" for nothing. */

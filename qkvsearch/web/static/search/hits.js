@@ -6,9 +6,15 @@ import { refusal } from "../server.js";
 import { number, say } from "../words.js";
 import { announce } from "../shell.js";
 import { cells, offer, ownAddress, picture, readPrices } from "./cells.js";
-import { explanation } from "./reasons.js";
 
 let given = [];
+// What makes a panel of reasons, once somebody wants one.
+let explanation = null;
+
+/** To be awaited before reasons are shown that are there already. */
+export async function prepareReasons() {
+  ({ explanation } = await import("./reasons.js"));
+}
 
 /** What is shown now. */
 export const hits = () => given;
@@ -148,7 +154,7 @@ async function toggle(item, hit, options) {
     const panel = el("div", { class: "explanation", "aria-busy": "true" }, el("p", { class: "quiet" }, say("loading")));
     unfold(item, panel);
     try {
-      const found = await options.explain(hit);
+      const [found] = await Promise.all([options.explain(hit), prepareReasons()]);
       if (found === null) return;
       panel.replaceWith(explanation(found, () => options.gone(found)));
       announce(say("explained", { title: shortly(hit), score: say("sum", { score: number(hit.score, 3) }) }));

@@ -4,8 +4,7 @@ import { byId, el, owned } from "../dom.js";
 import { say } from "../words.js";
 import { entries } from "./hits.js";
 
-// So many popular items, which fill rows of two, three and four, and examples made of their titles.
-export const FEW = 12;
+// So many examples, made of titles.
 const EXAMPLES = 3;
 const MOST_WORDS = 4;
 const MOST_LETTERS = 30;
