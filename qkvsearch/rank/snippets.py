@@ -13,6 +13,9 @@ LENGTH = 160
 # The passages that the encoder reads if no word of the query is in a text.
 MAX_PASSAGES = 12
 SENTENCE_ENDS = re.compile(r"(?<=[.!?。！？…])\s+|(?<=[。！？])|\n+")
+# How a sentence ends, with what closes it; signs inside a sentence, which end no passage.
+ENDED = re.compile(r"[.!?。！？…][\"'”’»)）」』]*$")
+PAUSES = ",;:，；：、"
 ELLIPSIS = "…"
 
 
@@ -25,6 +28,8 @@ def snippet(
     >>> text = "A long walk. " * 20 + "Then rain fell on the jacket."
     >>> snippet(text, {"rain": 2.0}, Analyzer(), 40)
     '…long walk. Then rain fell on the…'
+    >>> snippet("Rain fell. It was late, and all slept.", {"rain": 2.0}, Analyzer(), 12)
+    'Rain fell.'
     """
     occurrences = [
         (start, end, token.term)
@@ -77,7 +82,11 @@ def cut(text: str, start: int, end: int, length: int = LENGTH) -> str:
         blank = text.rfind(" ", end, last)
         last = blank if blank >= 0 else last
     passage = " ".join(text[first:last].split())
-    return f"{ELLIPSIS * (first > 0)}{passage}{ELLIPSIS * (last < len(text))}"
+    # A sentence that ends, or begins, where the passage does is not cut off there.
+    before = ELLIPSIS if text[:first].rstrip() and not ENDED.search(text[:first].rstrip()) else ""
+    if not text[last:].strip() or ENDED.search(passage):
+        return f"{before}{passage}"
+    return f"{before}{passage.rstrip(PAUSES)}{ELLIPSIS}"
 
 
 def passages(text: str, length: int = LENGTH) -> list[tuple[int, int]]:

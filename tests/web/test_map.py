@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 import qkvsearch
+from qkvsearch.rank.answerable import NEAREST
 from qkvsearch.web.api.map_routes import MAX_COLOURS
 
 MARKUP = "<img src=x onerror=alert(1)> bread flour"
@@ -170,3 +171,15 @@ def test_colours_of_every_type(hostile):
         colour = hostile.get(f"/api/v1/map?colour={column}").json()["colour"]
         assert (colour["kind"], len(colour["labels"])) == (kind, n_labels)
         assert len(set(colour["codes"])) == n_labels + (column == "kind")
+
+
+def test_a_query_without_an_answer_is_told_so(asking, tmp_path):
+    titles = [f"{kind} tent {n}" for n in range(20) for kind in ("red", "blue")]
+    items = pd.DataFrame({"id": range(len(titles)), "title": titles})
+    qkvsearch.build(tmp_path / "ws", items=items, encoder="static").close()
+    with asking(tmp_path / "ws") as shop:
+        for query, notes in (("red tent", []), ("passport", [NEAREST])):
+            parameters = {"query": query, "items": "false"}
+            found = shop.get("/api/v1/map", params=parameters).json()
+            assert found["point"] is not None
+            assert found["notes"] == notes

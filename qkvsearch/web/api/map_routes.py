@@ -12,6 +12,7 @@ from starlette.responses import Response
 from qkvsearch.engine import Engine
 from qkvsearch.engine.projection import ItemMap, MapPoint
 from qkvsearch.models.recommend_heads import COLLABORATIVE
+from qkvsearch.rank.answerable import NEAREST
 from qkvsearch.rank.listing import own_columns, with_fields
 from qkvsearch.rank.ranking import OWN_PREFIX
 from qkvsearch.store import StoredCatalog
@@ -147,12 +148,15 @@ def map_items(engine: Engine, parameters: MapParameters) -> dict[str, Any]:
     heads = [*names, COLLABORATIVE] if engine.models.implicit is not None else names
     columns = engine.items.facet_columns()
     wants_items = parameters.items
+    notes = list(item_map.notes)
+    if item_map.point is not None and query is not None and not _is_answered(engine, query):
+        notes.append(NEAREST)
     return {
         "head": item_map.head,
         "heads": heads,
         "columns": columns,
         "built": engine.snapshot.created,
-        "notes": list(item_map.notes),
+        "notes": notes,
         "neighbours_kept": item_map.neighbours_kept,
         "labels": [label._asdict() for label in item_map.labels] if wants_items else [],
         "n": len(item_map.items),
@@ -160,6 +164,12 @@ def map_items(engine: Engine, parameters: MapParameters) -> dict[str, Any]:
         "colour": _colour(engine, item_map, columns, parameters.colour) if wants_items else None,
         "point": None if item_map.point is None else _point(engine, item_map.point, fields),
     }
+
+
+def _is_answered(engine: Engine, query: str) -> bool:
+    """Return whether a search has an answer: a text has a position, whatever it is about."""
+    none = engine.search(query, k=1).no_hits
+    return none is None or none.reason not in ("not_answered", "unknown_words")
 
 
 def _items(engine: Engine, item_map: ItemMap) -> dict[str, Any]:

@@ -15,9 +15,9 @@ export const family = (head) => (known.get(head)?.title ? head : MEANING);
 export const named = (head) => known.get(head)?.title || say("headMeaning", { name: text(head) });
 
 /** Its colour, as a style. The colour of a head that the server does not know is that of the style sheet. */
-function colour(head) {
+export function colour(head) {
   const { colours } = known.get(head) ?? {};
-  return colours ? { background: `light-dark(${colours.join(", ")})` } : {};
+  return { background: colours ? `light-dark(${colours.join(", ")})` : "var(--other-head)" };
 }
 
 // Heads of other pages' questions, such as neighbours, come first.

@@ -7,13 +7,16 @@ import { announce, begin, onKey, remember, state } from "./shell.js";
 import { count, facts, say } from "./words.js";
 import { headingOf, labelOf } from "./search/cells.js";
 import { chip, showChosen, showFacets } from "./search/facets.js";
-import { closeAround, hits, move, showHits } from "./search/hits.js";
-import { isAboutUser, prepare, translated } from "./search/notes.js";
-import { FEW, showFirst, showPopular } from "./search/popular.js";
-import { suggestion } from "./search/suggestions.js";
+import { closeAround, hits, move, prepareReasons, showHits } from "./search/hits.js";
+import { isAboutUser, prepare, suggests, translated } from "./search/notes.js";
+import { turned } from "./search/range.js";
 
 const PAGE = Math.min(20, facts.most);
+// So many popular items, which fill rows of two, three and four.
+const FEW = 12;
 const REASONS = "qkvsearch-reasons";
+// What only some answers need, once one of them is there.
+const rare = { popular: null, suggestions: null };
 let reasons = remembered();
 const box = byId("q");
 // What is asked for now, as the address has it.
@@ -58,8 +61,8 @@ function orders({ q }) {
   const all = [[has.users && "users", say("met")], [has.newest && `-${has.newest}`, say("newest")], ["id", say("byId")]];
   const columns = has.columns.filter((column) => column.is_ordered);
   const byColumn = columns.flatMap((column) => [
-    [column.name, say("rising", { column: text(headingOf(column)) })],
-    [`-${column.name}`, say("falling", { column: text(headingOf(column)) })],
+    [column.name, say(column.shown_as === "date" ? "oldestFirst" : "rising", { column: text(headingOf(column)) })],
+    [`-${column.name}`, say(column.shown_as === "date" ? "newestFirst" : "falling", { column: text(headingOf(column)) })],
   ]);
   const before = q.trim() ? found : all.filter(([sort]) => sort);
   return [...before, ...byColumn.filter(([sort]) => before.every(([other]) => sort !== other))];
@@ -95,7 +98,10 @@ async function answer(values) {
   const found = await listed(values);
   await prepare(found.notes);
   if (values.q.trim() && !found.hits.length && !values.offset) found.popular = (await popular()).rows;
+  if (found.popular || isFirst(values)) rare.popular ??= await import("./search/popular.js");
+  if (found.notes.some(suggests)) rare.suggestions ??= await import("./search/suggestions.js");
   const open = values.offset ? [] : found.hits.filter((hit) => values.open.includes(String(hit.id)));
+  if (open.length) await prepareReasons();
   const explained = new Map();
   for (const hit of open) explained.set(hit.id, await explain(hit, values));
   return { ...found, explained };
@@ -137,7 +143,8 @@ const run = latest(answer, show, async (error) => {
   const isFilter = OF_FILTER.test(error.message) || (isOfBoth && !isCondition);
   const said = error.status === 403 ? say("forbidden") : refusal(error);
   const bad = isFilter ? [el("p", { class: "note bad" }, say("badFilter"))] : [];
-  tell(isCondition || isFilter ? say("none") : said, bad);
+  // What is wrong is said beside its field alone. Nothing was searched, so that nothing was not found.
+  tell(isCondition ? say("notSearchedWhere") : isFilter ? say("notSearched") : said, bad);
   if (!isCondition) {
     fault("where", "condition", "");
     return;
@@ -145,8 +152,11 @@ const run = latest(answer, show, async (error) => {
   const { where } = asked;
   const { faultOf } = await import("./search/conditions.js");
   if (asked.where !== where) return;
-  fault("where", "condition", say("badWhere", { detail: faultOf(error.message) }));
+  fault("where", "condition", ended(say("badWhere", { detail: faultOf(error.message) })));
 });
+
+/** A sentence with the sign that ends it. */
+const ended = (sentence) => (/[.?!。？！…]$/.test(sentence) ? sentence : `${sentence}${say("sentenceEnd")}`);
 
 /** Ask for what `changes` say. step: a new entry in the history, which Back returns from. */
 function go(changes, step = true) {
@@ -202,8 +212,8 @@ function show(found, values, newest) {
     },
   };
   showHits(found.hits, options);
-  showPopular(found.popular ?? [], order({ q: "" }), { ...options, keep: false });
-  if (isFirst(values) && !found.isClosed) showFirst(found.hits, order(values), (q) => `?${query({ ...kept(), q })}`);
+  rare.popular?.showPopular(found.popular ?? [], order({ q: "" }), { ...options, keep: false });
+  if (isFirst(values) && !found.isClosed) rare.popular.showFirst(found.hits, order(values), (q) => `?${query({ ...kept(), q })}`);
   if (found.facets) showFacets(has.columns, found.facets, asked.filter, (filter) => go({ filter }));
   if (!newest) return;
   setBusy(false);
@@ -242,10 +252,19 @@ function showMore(found, values) {
 /** A button that leads to results where there are none; null where none does. */
 function helpWithout({ no_hits: none, total_weak: weak }, values) {
   if (!none) return null;
-  const button = (label, changes) => el("button", { type: "button", onclick: () => go(changes) }, say(label));
-  if (none.where || none.filter) return button("clear", { filter: [], where: "" });
+  const button = (label, changes, said) => el("button", { type: "button", onclick: () => go(changes) }, say(label, said));
+  const { operators = [] } = none;
+  const cleared = none.where || none.filter ? { filter: [], where: "" } : {};
+  if (operators.length) return button("leaveOut", { ...cleared, q: without(values.q, operators) }, { n: operators.length });
+  if (none.where || none.filter) return button("clear", cleared);
   if (none.reason !== "not_answered" || values.anyway) return null;
   return button("nearest", weak ? { weak: true } : { anyway: true });
+}
+
+/** A query without these operators, which are as they were typed. */
+function without(q, operators) {
+  const left = operators.reduce((rest, operator) => rest.replace(operator, " "), q);
+  return left.replace(/\s+/g, " ").trim();
 }
 
 /** Why there are no results, and what helps. */
@@ -310,7 +329,7 @@ function notes(found) {
 /** A link to a query that the server suggests. */
 function suggested(clause, unknown) {
   const to = (q) => `?${query({ ...asked, ...kept(), q, prefix: false, open: [], k: "" })}`;
-  return suggestion(clause, { columns: has.columns, typed: asked.q, unknown, to });
+  return rare.suggestions.suggestion(clause, { columns: has.columns, typed: asked.q, unknown, to });
 }
 
 /** What is wrong in a field of a menu: told beside it, where it can be seen. "" for nothing. */
@@ -496,7 +515,8 @@ async function learn() {
     return { users: 0, columns: [] };
   };
   const [info, there] = await Promise.all([ask("info").catch(closed), ask("facets")]);
-  Object.assign(has, { columns: there.columns, addresses: there.addresses, newest: there.newest, users: info.users });
+  const columns = there.columns.map((column) => ({ ...column, whole: there.facets[column.name] }));
+  Object.assign(has, { columns, addresses: there.addresses, newest: there.newest, users: info.users });
   byId("as-user").classList.remove("waiting");
   byId("as-user").hidden = !info.users;
   byId("condition").hidden = !info.columns.length;
@@ -523,8 +543,17 @@ async function start() {
     tell(refusal(error), []);
   }
   if (asked.similar) await likeWhat();
+  putInOrder();
   controls();
   again();
+}
+
+/** Turn the ranges of an address round that have their larger end first. */
+function putInOrder() {
+  const filter = asked.filter.map((one) => turned(one, has.columns));
+  if (filter.every((one, place) => one === asked.filter[place])) return;
+  asked.filter = filter;
+  remember(address());
 }
 
 /** Whose neighbours are shown, as a chip that leads back. */

@@ -35,6 +35,8 @@ const NOTED = [
   [/^Not drawn: (?<n>[\d,]+) of (?<total>[\d,]+) items /, "server_notDrawn"],
   [/^(?<n>[\d,]+) of (?<total>[\d,]+) items, a random sample, /, "server_sample"],
   [/^No hits: `where` leaves no item to rank\.$/, "server_noneLeft"],
+  [/^Nothing in the catalog answers this: /, "server_nearest"],
+  [/ knows nothing about it\.$/, "nothing"],
   [/^nothing to attend to: /, "server_noWords"],
   [/^left out, for the encoder does not read it: (?<words>.+)$/s, "server_leftOut"],
   [/^no word is in both texts$/, "server_noneShared"],

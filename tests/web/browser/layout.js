@@ -76,6 +76,18 @@
     if (boxes.some(isCut)) say("cut off", element);
   }
 
+  // --- a list to choose from that has no room for what is chosen ---
+  for (const list of document.querySelectorAll("select")) {
+    if (!isShown(list) || list.selectedIndex < 0) continue;
+    const alone = list.cloneNode();
+    alone.removeAttribute("id");
+    alone.append(list.options[list.selectedIndex].cloneNode(true));
+    alone.style.cssText += "position: absolute; visibility: hidden; width: auto; min-width: 0; max-width: none";
+    list.after(alone);
+    if (alone.offsetWidth > list.offsetWidth + EDGE) say("cut off", alone);
+    alone.remove();
+  }
+
   // --- a word that goes on in the next line: "Scor", "e" ---
   for (const { node, element } of runs) {
     // Longer words, such as addresses, may go on in the next line where a column is narrow.

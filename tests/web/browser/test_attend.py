@@ -365,3 +365,19 @@ def test_small_maps_are_drawn_anew_where_the_theme_changes(page, rested):
     page.emulate_media(color_scheme="dark")
     rested(page)
     assert sum(page.evaluate(strongest)) > sum(light) + 100
+
+
+@pytest.mark.parametrize(("language", "said"), [("en", "in English"), ("zh", "英文示例")])
+def test_on_a_telephone_nothing_hangs_out_and_a_table_shows_that_it_scrolls(
+    site, visit, language, said
+):
+    path, size = f"/attend?lang={language}", {"width": 390, "height": 844}
+    with visit(site, path, viewport=size) as page:
+        page.wait_for_selector("#heads .mean")
+        assert said in page.inner_text("#examples")
+        mean = page.locator("#heads > span.mean").bounding_box()
+        grid = page.locator("#heads").bounding_box()
+        assert mean["x"] + mean["width"] <= grid["x"] + grid["width"] + 1
+        box = page.locator("#cosines")
+        if box.evaluate("box => box.scrollWidth > box.clientWidth"):
+            assert "gradient" in box.evaluate("box => getComputedStyle(box).backgroundImage")

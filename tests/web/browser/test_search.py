@@ -1,5 +1,6 @@
 """The search page as people use it: by keyboard and by mouse, over a slow server, over any text."""
 
+import itertools
 import json
 import re
 import shutil
@@ -450,7 +451,7 @@ def test_the_address_says_everything(visit, site):
         assert titles(page) == [hit["title"] for hit in found["hits"]]
         assert page.input_value("#q") == "bread"
         assert page.input_value("#where") == "seconds < 900"
-        assert page.locator("#chosen .chip").count() == 4  # a head, a value, a condition, and all
+        assert page.locator("#chosen .chip").count() == 3  # a head, a value, a condition
         assert page.locator("[data-filter='category:Cooking']").is_checked()
         assert (
             page.locator("#heads button", has_text="Words").get_attribute("aria-pressed") == "true"
@@ -705,6 +706,57 @@ def test_a_range_ends_at_a_value_that_occurs_and_holds_what_was_chosen(visit, pl
         assert chip.startswith("Rating: 1 – 3.4")
 
 
+def test_numbers_stay_ranges_among_a_few_results(visit, plain_shop):
+    with visit(plain_shop, "/?q=jacket&where=price+%3C+24") as page:
+        loaded(page)
+        assert page.locator("#hits > li").count() == 3
+        for column in ("Price", "Stock", "Rating"):
+            assert page.get_by_role("slider", name=f"{column}: to").count() == 1
+        assert page.locator("#facets input[type=checkbox]").count() == 2  # the brands
+
+
+def test_a_few_prices_are_told_in_their_order_as_the_cards_have_them(visit, serving, tmp_path):
+    rows = {"id": ["a", "b", "c"], "title": ["red tent", "blue tent", "tent"]}
+    rows["price"] = [1207.0, 121.5, 158.5]
+    qkvsearch.build(tmp_path / "ws", items=pd.DataFrame(rows), encoder="corpus").close()
+    with serving(tmp_path / "ws", "--read-only") as server, visit(server, "/?q=tent") as page:
+        loaded(page)
+        labels = page.locator("#facets label").all_inner_texts()
+        assert [label.split()[0] for label in labels] == ["121.50", "158.50", "1,207.00"]
+
+
+def test_a_range_in_an_address_may_have_its_larger_end_first(visit, plain_shop):
+    with visit(plain_shop, "/?q=jacket&filter=price:40..%3D30") as page:
+        loaded(page)
+        assert address(page)["filter"] == ["price:30..=40"]
+        assert page.locator("#hits > li").count() == 10
+        assert page.locator("#chosen").inner_text().startswith("Price: 30 – 40")
+
+
+@pytest.mark.parametrize(
+    ("query", "left"),
+    [("jacket brand:Acmee", "jacket"), ('brand:"Blue Heron" jacket -jacket', "jacket")],
+)
+def test_what_nothing_has_is_left_out_by_a_button(visit, plain_shop, query, left):
+    with visit(plain_shop, f"/?{urlencode({'q': query})}") as page:
+        loaded(page)
+        page.get_by_role("button", name="Search without").click()
+        page.wait_for_selector("#hits > li")
+        assert address(page)["q"] == [left]
+
+
+@pytest.mark.parametrize(
+    ("spoken", "none", "end"), [("en-US", "No results", "."), ("zh-CN", "没有找到", "。")]
+)
+def test_what_was_not_searched_is_not_said_to_have_no_results(visit, plain_shop, spoken, none, end):
+    path = "/?q=jacket&where=price+%3C+%27cheap%27"
+    with visit(plain_shop, path, locale=spoken, expected=("400",)) as page:
+        page.wait_for_selector("#where-fault", state="visible")
+        assert page.inner_text("#where-fault").endswith(end)
+        assert none not in page.inner_text("#status")
+        assert page.inner_text("#notes") == ""
+
+
 def test_a_tile_shows_the_beginning_of_an_endless_title(visit, plain_shop):
     with visit(plain_shop, "/") as page:
         loaded(page)
@@ -712,6 +764,87 @@ def test_a_tile_shows_the_beginning_of_an_endless_title(visit, plain_shop):
         assert title.inner_text().endswith("very long name, A rain…")
         assert len(title.inner_text()) <= 80
         assert title.get_attribute("title").startswith("A rain jacket")
+
+
+def test_where_nothing_is_found_titles_are_cut_as_on_the_first_page(visit, plain_shop):
+    with visit(plain_shop, "/?q=jacket+brand:Nobody") as page:
+        page.wait_for_selector("#popular-items > li")
+        title = page.locator("#popular-items > [data-id=s0] .title")
+        assert title.inner_text().endswith("…")
+        assert len(title.inner_text()) <= 80
+
+
+def test_filters_are_counted_where_they_are_folded(visit, plain_shop):
+    path = "/?q=jacket&filter=brand:Acme&filter=price:30..%3D50"
+    with visit(plain_shop, path, viewport={"width": 390, "height": 844}) as page:
+        loaded(page)
+        assert page.inner_text("#filters > summary").strip() == "Filters (2)"
+        clear = page.get_by_role("button", name="Clear all filters")
+        assert "×" not in clear.inner_text()
+        below = clear.bounding_box()["y"] + clear.bounding_box()["height"]
+        assert page.locator("#hits > li").first.bounding_box()["y"] - below >= 12
+        clear.click()
+        page.wait_for_function("() => !document.querySelector('#n-filters').textContent")
+
+
+def test_the_bars_of_kinds_have_their_colours(visit, site):
+    with visit(site, "/?q=river") as page:
+        loaded(page)
+        page.locator("#hits .title.opens, #hits .opens").first.click()
+        further(page)
+        shown = page.evaluate("""() =>
+          [...document.querySelectorAll(".further .waterfall tbody tr")].map(row =>
+            [".head-name i", ".bar-fill"]
+            .map(part => getComputedStyle(row.querySelector(part)).backgroundColor))""")
+        assert len({bar for _, bar in shown}) > 1
+        assert all(swatch == bar for swatch, bar in shown)
+
+
+@pytest.mark.parametrize(
+    ("language", "first", "last"),
+    [("en", "oldest first", "newest first"), ("zh", "从早到晚", "从晚到早")],
+)
+def test_dates_are_sorted_by_words_for_dates(visit, serving, tmp_path, language, first, last):
+    rows = {"id": range(9), "title": [f"tent {n}" for n in range(9)]}
+    rows["added"] = [f"2024-0{n + 1}-15" for n in range(9)]
+    qkvsearch.build(tmp_path / "ws", items=pd.DataFrame(rows), encoder="corpus").close()
+    path = f"/?q=tent&lang={language}"
+    with serving(tmp_path / "ws", "--read-only") as server, visit(server, path) as page:
+        loaded(page)
+        names = page.locator("#sort option").all_text_contents()
+        assert any(name.endswith(first) for name in names), names
+        assert any(name.endswith(last) for name in names), names
+
+
+def test_the_table_of_words_has_the_largest_rows_first_and_few(visit, site):
+    with visit(site, "/?q=river") as page:
+        loaded(page)
+        page.locator("#hits .opens").first.click()
+        further(page)
+        sums = page.locator(".heat tbody tr > td:last-child").all_inner_texts()
+        rows = page.locator(".heat tbody th").all_inner_texts()
+        assert 1 < len(rows) <= 11
+        sizes = [abs(shown(text)) for text in sums[: len(rows) - 1]]
+        assert all(one >= other - 0.0011 for one, other in itertools.pairwise(sizes))
+        assert "other" in rows[-1]
+        assert "overall meaning" not in " ".join(rows)
+
+
+LABEL = """async text => {
+  const { explanation } = await import("/static/search/reasons.js");
+  const cut = { query: 0, keys: 0 };
+  const map = { heads: [], query: [], keys: [], cut, values: [], constant: [], other: [] };
+  const hit = { score: 1, heads: {}, map, reasons: [{ text, value: 1 }] };
+  return explanation(hit, () => null).querySelector(".waterfall tbody th").textContent;
+}"""
+
+
+def test_a_word_of_the_item_in_a_reason_is_told_from_the_query(visit, site):
+    reason = "coat, jacket: similar meaning +1.000, same word +0.500"
+    for language, paired in (("en", "“jacket” of the item"), ("zh", "条目里的“jacket”")):
+        with visit(site, f"/?lang={language}") as page:
+            loaded(page)
+            assert page.evaluate(LABEL, reason).startswith(f"coat {paired}")
 
 
 CONDITIONS = [
@@ -780,6 +913,8 @@ NOTED = {
     "/map": [
         "Not drawn: 3 of 1,200 items that this head does not know.",
         "100,000 of 200,000 items, a random sample, always the same.",
+        "Nothing in the catalog answers this: these hits come nearest to it.",
+        "lsa knows nothing about it.",
     ],
     "/attend": ["no word is in both texts"],
 }

@@ -10,8 +10,8 @@ const STOPS = [0, 200, 100, 50, 20, 10, 5, 2, 1];
 let stops = STOPS;
 
 const written = {
-  diversity: (value) => number(value, 2),
-  damping: (value) => number(value, 2),
+  diversity: (value) => (value ? number(value, 2) : say("off")),
+  damping: (value) => (value ? number(value, 2) : say("off")),
   recent: (value) => (value ? say("recentEvery", { n: count(value) }) : say("recentOff")),
 };
 

@@ -63,7 +63,12 @@ export function valueOf(column, value) {
   // An address may have anything in place of a number.
   if (shownAs === "number" && [from, to].some((end) => Number.isNaN(Number(end)))) return value;
   if (STOCK.test(column.name) && !unit && !value.includes("..")) return inStock(Number(value));
-  const shown = (end) => (shownAs === "date" ? date(end) : quantity(unit, end, to || end));
+  // One price as the cards have it; the ends of a range are mostly round.
+  const hasCents = !value.includes("..") && withCents.has(column.name);
+  const shown = (end) => {
+    if (shownAs === "date") return date(end);
+    return column.is_price && !(unit in SECONDS) ? amount(Number(end), unit, hasCents) : quantity(unit, end, to || end);
+  };
   if (!from && to) return say("atMost", { value: shown(to) });
   if (!to && from) return say("atLeast", { value: shown(from) });
   return [...new Set([shown(from), shown(to)])].join(" – ");
@@ -137,9 +142,12 @@ function price(hit, columns) {
   const column = priceOf(columns);
   const cell = column && cellOf(hit, column);
   if (isEmpty(cell)) return null;
-  const hasCents = withCents.has(column.name) || Number(cell) % 1 !== 0;
-  return el("p", { class: "price", title: text(`${column.name} ${cell}`).slice(0, 80) }, money(Number(cell), column.unit, language, hasCents));
+  const shown = amount(Number(cell), column.unit, withCents.has(column.name));
+  return el("p", { class: "price", title: text(`${column.name} ${cell}`).slice(0, 80) }, shown);
 }
+
+/** A price; one that has cents has them, however the others are written. */
+const amount = (price, unit, hasCents) => money(price, unit, language, hasCents || price % 1 !== 0);
 
 const inStock = (n) => (n > 0 ? say("nInStock", { n: numbers({}).format(n) }) : say(n ? "inStock" : "outOfStock"));
 

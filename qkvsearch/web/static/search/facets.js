@@ -9,7 +9,7 @@ const FEW = 6;
 const MOST = 20;
 const opened = new Set();
 
-/** The lists. columns: {name, shown_as, is_text, unit} each; facets: counts by column; chosen: "column:value" each;
+/** The lists. columns: {name, shown_as, is_text, unit, whole} each, whole: the facet of all items; facets: counts by column; chosen: "column:value" each;
  *  change: told the new list of these. */
 export function showFacets(columns, facets, chosen, change) {
   const focused = document.activeElement?.dataset?.filter;
@@ -22,11 +22,12 @@ export function showFacets(columns, facets, chosen, change) {
 const chosenOf = (column, chosen) =>
   chosen.filter((one) => one.startsWith(`${column.name}:`)).map((one) => one.slice(column.name.length + 1));
 
-/** As the server tells them: an object has what looks like a whole number first. */
+/** Texts by their counts, numbers and dates by their size: an object has what looks like a whole number first. */
 function inOrder(column, counts) {
   const values = Object.keys(counts);
-  if (!column.is_text) return values;
-  return values.sort((one, other) => counts[other] - counts[one]);
+  if (column.is_text) return values.sort((one, other) => counts[other] - counts[one]);
+  if (!column.is_ordered) return values;
+  return values.sort((one, other) => Number.parseFloat(one) - Number.parseFloat(other));
 }
 
 function group(column, counts, chosen, change, again) {
@@ -90,6 +91,7 @@ export function showChosen(columns, chosen, where, change, others = []) {
     return made;
   });
   if (where) chips.push(chip(owned(where, 120), () => change(chosen, "")));
-  if (chips.length > 1) chips.push(chip(say("clear"), () => change([], "")));
+  byId("n-filters").textContent = chips.length ? `(${count(chips.length)})` : "";
+  if (chips.length > 1) chips.push(el("button", { type: "button", class: "plain clear", onclick: () => change([], "") }, say("clear")));
   byId("chosen").replaceChildren(...others, ...chips);
 }

@@ -6,9 +6,15 @@ import { refusal } from "../server.js";
 import { number, say } from "../words.js";
 import { announce } from "../shell.js";
 import { cells, offer, ownAddress, picture, readPrices } from "./cells.js";
-import { explanation } from "./reasons.js";
 
 let given = [];
+// What makes a panel of reasons, once somebody wants one.
+let explanation = null;
+
+/** To be awaited before reasons are shown that are there already. */
+export async function prepareReasons() {
+  ({ explanation } = await import("./reasons.js"));
+}
 
 /** What is shown now. */
 export const hits = () => given;
@@ -34,7 +40,7 @@ export function showHits(rows, options) {
   });
   // Weak matches, where they were asked for, are below all others.
   const firstWeak = given.findIndex((hit) => hit.match === "weak");
-  if (firstWeak > 0) items[firstWeak].prepend(el("p", { class: "quiet below" }, say("weakBelow")));
+  if (firstWeak > 0) items[firstWeak].prepend(el("p", { class: "below" }, say("weakBelow")));
   // Another list, not other entries: what is new cannot be seen to jump.
   list.replaceWith(el("ol", { id: "hits", class: options.asTiles ? "hits tiles" : "hits", "aria-busy": list.getAttribute("aria-busy") }, items));
   items.find((item) => item.dataset.id === focused)?.querySelector(".title").focus();
@@ -93,7 +99,7 @@ function matchOf(hit) {
 }
 
 const similarTo = (hit, likes) =>
-  el("a", { class: "like quiet", href: likes, "aria-label": say("likeTitle", { title: shortly(hit) }) }, say("similar"));
+  el("a", { class: "like", href: likes, "aria-label": say("likeTitle", { title: shortly(hit) }) }, say("similar"));
 
 /** A title leads to the item's own address. Without one it opens the reasons, or leads to the item's neighbours. */
 function titleOf(name, own, hasReasons, likes) {
@@ -148,7 +154,7 @@ async function toggle(item, hit, options) {
     const panel = el("div", { class: "explanation", "aria-busy": "true" }, el("p", { class: "quiet" }, say("loading")));
     unfold(item, panel);
     try {
-      const found = await options.explain(hit);
+      const [found] = await Promise.all([options.explain(hit), prepareReasons()]);
       if (found === null) return;
       panel.replaceWith(explanation(found, () => options.gone(found)));
       announce(say("explained", { title: shortly(hit), score: say("sum", { score: number(hit.score, 3) }) }));

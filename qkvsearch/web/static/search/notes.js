@@ -64,6 +64,9 @@ export function translated(note, suggested = null) {
   return noted(note);
 }
 
+/** Whether a note suggests queries. */
+export const suggests = (note) => SUGGESTS[NOTES.find(([pattern]) => pattern.test(note))?.[1]] !== undefined;
+
 /** A sentence with links in place of its field. */
 function withLinks(sentence, field, groups, suggested) {
   const [before, after] = sentence.split(`{${field}}`);

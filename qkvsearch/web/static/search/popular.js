@@ -4,8 +4,7 @@ import { byId, el, owned } from "../dom.js";
 import { say } from "../words.js";
 import { entries } from "./hits.js";
 
-// So many popular items, which fill rows of two, three and four, and examples made of their titles.
-export const FEW = 12;
+// So many examples, made of titles.
 const EXAMPLES = 3;
 const MOST_WORDS = 4;
 const MOST_LETTERS = 30;
@@ -35,7 +34,7 @@ export function showFirst(rows, sort, address) {
 export function showPopular(rows, sort, options) {
   byId("popular").hidden = !rows.length;
   byId("popular-heading").textContent = headingOf(sort);
-  byId("popular-items").replaceChildren(...entries(rows, options));
+  byId("popular-items").replaceChildren(...entries(rows, { ...options, asTiles: true }));
 }
 
 // Without a log nothing is popular.

@@ -29,13 +29,29 @@ function extent(counts) {
   return [Math.min(...numbers), Math.max(...numbers)];
 }
 
-/** Whether a column is asked for as a range: numbers that are many, or of which two look alike, and many years. */
+/** Whether numbers are many, or told in ranges, or two of them look alike. */
+function areMany(column, counts) {
+  const values = Object.keys(counts);
+  const looks = new Set(values.map((value) => valueOf(column, value)));
+  return values.length > FEW || looks.size < values.length || values.some(isRange);
+}
+
+/** Whether a column is asked for as a range: numbers that are many, and many years. Numbers that are many in the whole
+ *  catalog are a range among a few results as well. */
 function isSlider(column, counts, mine) {
   const values = Object.keys(counts);
   if (column.shown_as === "date") return values.length > 2 * FEW && values.every((value) => YEAR.test(value));
   if (column.shown_as !== "number") return false;
-  const looks = new Set(values.map((value) => valueOf(column, value)));
-  return values.length > FEW || looks.size < values.length || [...values, ...mine].some(isRange);
+  return mine.some(isRange) || areMany(column, counts) || areMany(column, column.whole ?? {});
+}
+
+/** A chosen "column:value" whose range has its larger end first, with the ends in their order; any other one as it is. */
+export function turned(filter, columns) {
+  const column = columns.find(({ name, is_ordered: isOrdered }) => isOrdered && filter.startsWith(`${name}:`));
+  const ends = column ? endsOf(filter.slice(column.name.length + 1)) : [];
+  if (ends.length !== 2 || ends.includes("")) return filter;
+  const [first, last] = column.shown_as === "number" ? ends.map(Number) : ends;
+  return first > last ? `${column.name}:${value(ends[1], ends[0])}` : filter;
 }
 
 /** A heading with what its numbers are typed in, and a range with a slider of two thumbs and two fields; null for a column that is no such. mine: what was chosen of the

@@ -1,6 +1,6 @@
 // Why one hit has its score: reasons in words, what each head adds, and a table word by word.
-import { el, owned } from "../dom.js";
-import { contributions, encoders, family, labelled, named } from "../heads.js";
+import { brief, el, owned } from "../dom.js";
+import { colour, contributions, encoders, family, labelled, named } from "../heads.js";
 import { addingUpBeside, bars } from "../waterfall.js";
 import { addingUp, count, knows, listedAs, number, roundedTo, say, signed } from "../words.js";
 import { translated } from "./translated.js";
@@ -42,10 +42,10 @@ function sum(hit) {
 const line = (label, bar, value, shown) =>
   el("tr", {}, el("th", { scope: "row" }, label), el("td", { class: "adds" }, bar), figure(value, signed(shown)));
 
-/** A waterfall of labels and values, which as they are shown add up to the hit's score. */
-function waterfall(caption, labels, values, hit) {
+/** A waterfall of labels and values, which as they are shown add up to the hit's score. colours: as `bars` has them. */
+function waterfall(caption, labels, values, hit, colours) {
   const shown = addingUp(values, hit.score);
-  const drawn = bars(values);
+  const drawn = bars(values, colours);
   const body = labels.map((label, place) => line(label, drawn[place], values[place], shown[place]));
   return el("table", { class: "waterfall" }, caption, el("tbody", {}, body), sum(hit));
 }
@@ -63,8 +63,11 @@ function label(reason) {
   const place = reason.lastIndexOf(": ");
   const kinds = reason.slice(place + 2).split(", ").map((kind) => kind.replace(/ [+-][\d.]+$/, ""));
   if (place < 0 || !kinds.every((kind) => knows(`r_${kind}`))) return owned(translated(reason, say, knows), 160);
-  const said = kinds.map((kind) => say(`r_${kind}`)).join(say("comma"));
-  return [owned(reason.slice(0, place), 120), " ", el("span", { class: "quiet" }, said)];
+  // Behind the word of the query, the words of the item that it is paired with.
+  const [word, ...pairs] = reason.slice(0, place).split(", ");
+  const paired = pairs.map((pair) => say("inItem", { words: brief(pair, 40) }));
+  const said = [...paired, ...kinds.map((kind) => say(`r_${kind}`))].join(say("comma"));
+  return [owned(word, 120), " ", el("span", { class: "quiet" }, said)];
 }
 
 /** By head, each with its colour. */
@@ -75,7 +78,7 @@ function byHead(hit) {
   return el(
     "div",
     {},
-    waterfall(heading(say("byHead")), found.map(([head]) => labelled(head)), values, hit),
+    waterfall(heading(say("byHead")), found.map(([head]) => labelled(head)), values, hit, found.map(([head]) => colour(head))),
     each.length > 1 ? byEncoder(each) : null,
   );
 }
@@ -84,7 +87,7 @@ function byHead(hit) {
 function byEncoder(each) {
   const values = each.map(([, value]) => value);
   const shown = roundedTo(values, values.reduce((all, value) => all + value, 0));
-  const drawn = bars(values);
+  const drawn = bars(values, each.map(([head]) => colour(head)));
   const rows = each.map(([head, value], place) => line(labelled(head), drawn[place], value, shown[place]));
   return el("details", { class: "encoders" }, el("summary", {}, say("byEncoder")), el("table", { class: "waterfall" }, el("tbody", {}, rows)));
 }
@@ -146,9 +149,26 @@ function placesOf(words) {
   return places.filter((_, place) => !others.includes(place));
 }
 
+// The words of an item that have a row of their own.
+const MOST_ROWS = 10;
+
+/** The words of the item that add or take most, the largest first, and how many others there are, which are the last
+ *  of the cells then. cells: a column for each word of the query. */
+function largest(keys, nCut, cells) {
+  const size = (j) => Math.abs(total(cells.map((column) => column[j])));
+  const places = keys.map((_, j) => j).sort((one, other) => size(other) - size(one));
+  // A single other one takes no more room than a row that stands for it.
+  const n = nCut || places.length > MOST_ROWS + 1 ? MOST_ROWS : places.length;
+  const [first, others] = [places.slice(0, n), places.slice(n)];
+  const nOthers = others.length + nCut;
+  const rest = (column) => (nOthers ? [total(others.map((j) => column[j])) + (column[keys.length] ?? 0)] : []);
+  return { keys: first.map((j) => keys[j]), nOthers, cells: cells.map((column) => [...first.map((j) => column[j]), ...rest(column)]) };
+}
+
 function wordTable({ map: every, heads, score, reasons }, head) {
   const map = joined(every);
-  const { cells, constant, other } = numbers(map, head);
+  const { cells: all, constant, other } = numbers(map, head);
+  const { keys, nOthers, cells } = largest(map.keys, map.cut.keys, all);
   const rest = (words, n) => (n ? [...words, say("otherWords", { n: count(n) })] : words);
   const query = rest(map.query, map.cut.query);
   const whole = head ? total(Object.keys(heads).filter((one) => family(one) === head).map((one) => heads[one])) : score;
@@ -172,7 +192,7 @@ function wordTable({ map: every, heads, score, reasons }, head) {
       figure(whole, say("sum", { score: number(whole, 3) })),
     ),
   ];
-  const words = query.length ? grid(query, rest(map.keys, map.cut.keys), cells, shownCells) : [el("caption", {}, say("noWords"))];
+  const words = query.length ? grid(query, rest(keys, nOthers), cells, shownCells) : [el("caption", {}, say("noWords"))];
   return el("table", { class: "heat" }, words, el("tfoot", {}, foot));
 }
 
@@ -187,8 +207,9 @@ function roundedColumn(column, shownSum) {
 const sumRow = (label, values, shown) =>
   el("tr", { class: "sums" }, el("th", { scope: "row" }, label), values.map((value, place) => figure(value, signed(shown[place]))));
 
-/** A word, or what a token that an encoder adds, such as [SEP], stands for. */
-const plain = (word) => (ADDED.test(word) ? say("r_overall meaning") : owned(word, 40));
+/** A word, or what a token that an encoder adds, such as [SEP], stands for. It is one part of the reason "overall
+ *  meaning", which has the words without a meaning of their own as well. */
+const plain = (word) => (ADDED.test(word) ? say("wholeText") : owned(word, 40));
 
 /** The caption, the query's words, and a row for each word of the item. A row ends in the sum of its cells as they
  *  are shown. cells, shown: a column for each word of the query. */
