@@ -467,3 +467,21 @@ def test_an_entry_that_is_mended_is_no_longer_complained_of(visit, lesson_file):
         assert field.get_attribute("aria-invalid") is None
         page.wait_for_timeout(800)
         assert "Crafts 0." in page.locator(".status").first.inner_text()
+
+
+def test_addends_of_a_mix_add_up_as_they_are_written(visit, lesson_file):
+    with visit(lesson_file("ask-match-mix")) as page:
+        for name in ("search", "context", "list", "recommend", "attend"):
+            figure = page.locator(f'[data-place="ask-match-mix.{name}"]')
+            figure.locator('[data-stage="outputs"][data-does]').click()
+            rows = figure.locator(".mixed").evaluate_all(
+                "all => all.map(one => [one.querySelector('.addends').textContent,"
+                " one.querySelector('.amount').textContent])"
+            )
+            assert any(addends for addends, _ in rows) or name in ("context", "attend")
+            for addends, amount in rows:
+                if addends:
+                    total = sum(map(float, addends.split(" + ")))
+                    assert abs(total - float(amount)) < 0.6 * 10 ** -len(amount.split(".")[1])
+            figure.locator(".cell").last.click()
+            assert "≈ ≈" not in figure.locator(".told").inner_text()

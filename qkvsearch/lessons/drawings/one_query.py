@@ -312,20 +312,21 @@ def _mix(part: Flow, steps: dict[str, np.ndarray], columns: _Columns) -> tuple[H
 
 
 def addends(parts: np.ndarray) -> str:
-    """Write what a number of the mix is the sum of; "" where that is one number, or many. Where
-    rounded addends give another sum than the one shown, each has a digit more.
+    """Write what a number of the mix is the sum of; "" where that is one number, or many, or is
+    wider than its place. Where rounded addends give another sum than the one shown, each has a
+    digit more.
 
     >>> addends(np.array([0.23, 0.0, 0.11])), addends(np.array([0.16]))
     ('0.23 + 0.11', '')
-    >>> addends(np.array([0.204, 0.124]))
-    '0.204 + 0.124'
     """
     seen = [part for part in parts.tolist() if part >= UNSEEN]
     if not 1 < len(seen) <= MAX_ADDENDS:
         return ""
-    total = sum(float(shown(part)) for part in seen)
-    is_exact = shown(total) == shown(parts.sum())
-    written = " + ".join(shown(part) if is_exact else f"{part:.3f}" for part in seen)
+    rounded = [shown(part) for part in seen]
+    if shown(sum(map(float, rounded))) != shown(parts.sum()):
+        decimals = max(len(text.partition(".")[2]) for text in rounded)
+        rounded = [f"{part:.{decimals + 1}f}" for part in seen]
+    written = " + ".join(rounded)
     return written if wide(written, SMALL) <= BARS - 40 else ""
 
 

@@ -45,7 +45,8 @@ drawings.flow = (figure, say) => {
     a.map((entry, k) => [entry, b[k]]).filter(([x, y]) => x && y)
       .map(([x, y]) => `${shown(x)}×${shown(y)}`).join(" + ").replaceAll("+ −", "− ") || "0";
   // What is shown on the left may be rounded so that it gives another number than the one shown.
-  const equals = (left, right) => `${numbers.gives(left, right) ? "=" : "≈"} ${shown(right)}`;
+  const equals = (left, right) =>
+    shown(right).startsWith("≈") ? shown(right) : `${numbers.gives(left, right) ? "=" : "≈"} ${shown(right)}`;
   const held = (number) => numbers.held(shown(number).replace("−", "-").replace("≈", ""));
   const sumOf = (a, b) => a.reduce((sum, entry, k) => sum + held(entry) * held(b[k]), 0);
   const sayings = {

@@ -25,8 +25,11 @@ const startMix = (figure, { stages, number_names: called }) => {
   // that they give another sum than the one shown, each has a digit more.
   const sumOf = (text, parts, total) => {
     const seen = parts.filter((part) => part >= UNSEEN);
-    const isExact = numbers.gives(seen.map(shown).map(Number).reduce((sum, part) => sum + part, 0), total);
-    const written = seen.map((part) => (isExact ? shown(part) : part.toFixed(3)));
+    let written = seen.map(shown);
+    if (!numbers.gives(written.map(Number).reduce((sum, part) => sum + part, 0), total)) {
+      const decimals = Math.max(0, ...written.map((part) => part.split(".")[1]?.length ?? 0));
+      written = seen.map((part) => part.toFixed(decimals + 1));
+    }
     text.textContent = seen.length > 1 ? written.join(" + ") : "";
     const room = Number(text.getAttribute("x")) - 32;
     if (text.textContent && text.getComputedTextLength() > room) text.textContent = "";
