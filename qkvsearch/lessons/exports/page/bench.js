@@ -61,8 +61,9 @@ const startBench = (bench, say) => {
     clearTimeout(waiting);
     waiting = setTimeout(() => {
       const last = computed.at(-1);
-      const called = [...last.tHead.rows[0].cells].slice(1).map((head) => head.textContent);
-      const row = cellsOf(last)[0].map((cell, k) => `${called[k]} ${numbers.shown(numbers.held(cell.dataset.value))}`);
+      // Columns that are only numbered have no names to say.
+      const called = [...last.tHead.rows[0].cells].slice(1).map(({ textContent: name }) => (/^\d+$/.test(name) ? "" : `${name} `));
+      const row = cellsOf(last)[0].map((cell, k) => `${called[k]}${numbers.shown(numbers.held(cell.dataset.value))}`);
       status.textContent = say("recomputed", { step: nameOf(last), row: row.join(", ") });
     }, 600);
   };
