@@ -110,6 +110,21 @@
     }
     return null;
   });
+  // Labels that are turned alike lie beside each other where their lines are a letter's height apart:
+  // the boxes around them overlap.
+  const turnOf = once((element) => {
+    const matrix = element.ownerSVGElement ? element.getScreenCTM() : null;
+    if (!matrix || Math.abs(matrix.b) < 0.1) return null;
+    const start = new DOMPoint(element.getAttribute("x"), element.getAttribute("y")).matrixTransform(matrix);
+    const letters = parseFloat(styleOf(element).fontSize) * Math.hypot(matrix.a, matrix.b);
+    return { angle: Math.atan2(matrix.b, matrix.a), start, letters };
+  });
+  const areBeside = (one, other) => {
+    const [a, b] = [turnOf(one), turnOf(other)];
+    if (!a || !b || Math.abs(a.angle - b.angle) > 0.01) return false;
+    const apart = (b.start.y - a.start.y) * Math.cos(a.angle) - (b.start.x - a.start.x) * Math.sin(a.angle);
+    return Math.abs(apart) >= 0.7 * Math.min(a.letters, b.letters);
+  };
   for (const [place, one] of lines.entries()) {
     for (let next = place + 1; next < lines.length && lines[next].box.top < one.box.bottom; next++) {
       const other = lines[next];
@@ -119,6 +134,7 @@
       const low = 0.35 * Math.min(one.box.height, other.box.height);
       if (across <= EDGE || down <= low || layerOf(one.element) !== layerOf(other.element)) continue;
       if (isScrolled(one.element) !== isScrolled(other.element)) continue;
+      if (areBeside(one.element, other.element)) continue;
       say(`covered by “${other.element.textContent.trim().slice(0, 20)}”`, one.element);
     }
   }

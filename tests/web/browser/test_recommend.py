@@ -352,7 +352,7 @@ def test_an_answer_that_was_lost_is_not_recorded_twice(at, films):
 def test_where_nothing_is_rated_and_nothing_may_be_recorded(at, site):
     with at("/recommend?user=w001", server=site) as page:
         page.locator("#hits .title").first.focus()
-        assert "no ratings here" in page.locator("#scale").text_content()
+        assert "not rated anything here" in page.locator("#scale").text_content()
         first = ids(page)[0]
         page.keyboard.press("-")
         rescored(page)
