@@ -33,14 +33,14 @@ def document() -> Json:
 
     import qkvsearch
     from qkvsearch.web.app import make_app
-    from qkvsearch.web.settings import Settings
+    from qkvsearch.web.settings import ServerSettings
 
     with tempfile.TemporaryDirectory() as folder:
         workspace, shared = Path(folder, "workspace"), Path(folder, "shared")
         shared.mkdir()
         items = pd.DataFrame({"id": [1, 2], "title": ["Red kettle", "Green anchor"]})
         qkvsearch.build(workspace, items=items, encoder="corpus").close()
-        return make_app(Settings(workspace, "kettles", shared)).openapi()
+        return make_app(ServerSettings(workspace, "kettles", shared)).openapi()
 
 
 def page(api: Json) -> str:

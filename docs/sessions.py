@@ -66,12 +66,12 @@ def answered(command: str, folder: Path) -> str:
     from starlette.testclient import TestClient
 
     from qkvsearch.web.app import make_app
-    from qkvsearch.web.settings import Settings
+    from qkvsearch.web.settings import ServerSettings
 
     address = shlex.split(command)[-1]
     assert address.startswith(SERVER), command
     with tempfile.TemporaryDirectory() as shared:
-        app = make_app(Settings(folder / ".qkvsearch", "shown", Path(shared), log=False))
+        app = make_app(ServerSettings(folder / ".qkvsearch", "shown", Path(shared), log=False))
         with TestClient(app, SERVER) as client:
             return client.get(address.removeprefix(SERVER)).text.rstrip() + "\n"
 

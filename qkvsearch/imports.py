@@ -34,7 +34,7 @@ ADDED_FILTERS = {
     ("default", "", "requests.FileModeWarning", ""),
 }
 
-Filter = tuple[Any, ...]
+WarningFilter = tuple[Any, ...]
 
 
 class _Before:
@@ -73,7 +73,7 @@ class _Before:
                     filters.remove(each)
 
 
-def _description(each: Filter) -> tuple[str, str, str, str]:
+def _description(each: WarningFilter) -> tuple[str, str, str, str]:
     """Return the action, message, category and modules of a warning filter as texts."""
     action, message, category, modules, _ = each
     package = category.__module__.partition(".")[0]

@@ -14,7 +14,7 @@ from qkvsearch.engine import Engine
 from qkvsearch.errors import DamagedError, WorkspaceError
 from qkvsearch.evaluation.search_parts import PARTS, Parts
 from qkvsearch.evaluation.search_tuning import Asking, tune_by_queries
-from qkvsearch.evaluation.tuning_queries import Query, TuningQueries
+from qkvsearch.evaluation.tuning_queries import TuningQueries, TuningQuery
 from qkvsearch.heads import dense
 from qkvsearch.heads.search_settings import SearchSettings
 from qkvsearch.learn import tuned_search
@@ -224,7 +224,7 @@ def test_a_search_that_cannot_try_columns_keeps_those_in_use(tuned, monkeypatch)
 
     monkeypatch.setattr(Asking, "_figure", figure)
     monkeypatch.setattr(Parts, "why_not_columns", lambda self: "too little memory")
-    queries = [Query("one", str(item), {item: 1}) for item in range(80)]
+    queries = [TuningQuery("one", str(item), {item: 1}) for item in range(80)]
     with Engine(tuned) as engine:
         keys = engine.models.search_keys("lsa").vectors[:]
         result = tune_by_queries(engine.current_build, TuningQueries(queries, {"one": ALL_PARTS}))

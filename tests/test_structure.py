@@ -53,3 +53,34 @@ def test_no_annotation_needs_a_module_that_needs_its_own():
     modules = names.keys() - {"qkvsearch"}  # the package hands on lazily
     imports = {name: imported_outside_functions(names[name], modules) for name in modules}
     assert len(in_order(imports)) == len(modules)
+
+
+def defined_names(path):
+    """The names of the classes in a file, and of the types that it gives a name at its top."""
+    tree = ast.parse(path.read_text())
+    aliases = {
+        target.id
+        for node in tree.body
+        if isinstance(node, ast.Assign | ast.AnnAssign)
+        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+        if isinstance(target, ast.Name) and not target.id.isupper()
+    }
+    return [node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef)], aliases
+
+
+def test_no_two_classes_have_one_name():
+    """Neither has a class and a type. Files may each name the same type, such as `Array`."""
+    places = {}
+    aliases = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        classes, of_file = defined_names(path)
+        for name in classes:
+            places.setdefault(name, []).append(path)
+        for name in of_file:
+            aliases.setdefault(name, []).append(path)
+    twice = {
+        name: [str(path.relative_to(ROOT)) for path in paths + aliases.get(name, [])]
+        for name, paths in places.items()
+        if len(paths + aliases.get(name, [])) > 1
+    }
+    assert twice == {}

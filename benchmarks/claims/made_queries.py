@@ -35,7 +35,7 @@ from qkvsearch._utils.callbacks import silent
 from qkvsearch.evaluation.made_queries.kinds import KINDS, kinds_that_count, make_queries
 from qkvsearch.evaluation.made_queries.query_kind import MadeQuery
 from qkvsearch.evaluation.made_queries.report import rank_of_answer
-from qkvsearch.evaluation.made_queries.source import Source
+from qkvsearch.evaluation.made_queries.source import QueriedCatalog
 from qkvsearch.evaluation.metrics import ndcg, reciprocal_rank
 from qkvsearch.heads import bm25
 from qkvsearch.heads.dense_keys import DenseKeys
@@ -164,7 +164,7 @@ def by_people(
 def by_made_queries(build: LoadedBuild, seed: int) -> tuple[dict[str, Figures], list[str]]:
     """The MRR@10 of each setting by kind of query, and the kinds that count."""
     made = make_queries(build, seed)
-    counted = kinds_that_count(made, Source(build))
+    counted = kinds_that_count(made, QueriedCatalog(build))
     queries: dict[str, list[MadeQuery]] = {}
     for query in made:
         queries.setdefault(query.kind, []).append(query)

@@ -27,11 +27,11 @@ from benchmarks.support.results import Row
 from benchmarks.support.script import main
 from qkvsearch._utils.callbacks import silent
 from qkvsearch.evaluation.made_queries.kinds import KINDS, make_queries
-from qkvsearch.evaluation.made_queries.source import Source
+from qkvsearch.evaluation.made_queries.source import QueriedCatalog
 from qkvsearch.evaluation.search_parts import PARTS as PARTS_OF_SEARCH
 from qkvsearch.evaluation.search_parts import Parts
 from qkvsearch.evaluation.search_tuning import Asking, mean_and_error
-from qkvsearch.evaluation.tuning_queries import JUDGED, Query, asked, judged_queries
+from qkvsearch.evaluation.tuning_queries import JUDGED, TuningQuery, asked, judged_queries
 from qkvsearch.heads.search_settings import SearchSettings
 from qkvsearch.rank.loaded_build import LoadedBuild
 
@@ -89,7 +89,9 @@ class Steps:
         return max(better)[1] if better else None
 
 
-def single_steps(build: LoadedBuild, asking: Asking, part: str, queries: list[Query]) -> Steps:
+def single_steps(
+    build: LoadedBuild, asking: Asking, part: str, queries: list[TuningQuery]
+) -> Steps:
     default = SearchSettings()
     before = asking.figures(default, queries)
     steps = Steps([], [])
@@ -108,7 +110,7 @@ def agreement(name: str, data: JudgedTexts) -> Iterator[Row]:
     with built(data) as engine:
         build = engine.current_build
         queries = judged_queries(build, data.queries, data.judgements)
-        source = Source(build)
+        source = QueriedCatalog(build)
         comparing = {kind.name for kind in KINDS if kind.carries_heads(source)}
         for seed in SEEDS:
             queries += map(asked, make_queries(build, seed, only=comparing))

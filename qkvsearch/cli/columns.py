@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from qkvsearch.tables.catalog_columns import StoredColumn
     from qkvsearch.tables.columns import Columns
 
-Record = Mapping[str, Any]
+Fields = Mapping[str, Any]
 HEADINGS = ("role", "type", "empty", "example", "changed")
 LAYOUT = ("wrap", "left", "left", "right", "wrap", "wrap")
 # This many columns of the catalog fit on a screen together with the other output of `build`.
@@ -140,14 +140,14 @@ def is_filter(column: StoredColumn) -> bool:
 # --- the table ---
 
 
-def columns_text(items: Sequence[Record], log: Sequence[Record], verbose: bool = False) -> str:
+def columns_text(items: Sequence[Fields], log: Sequence[Fields], verbose: bool = False) -> str:
     """Return a table of the items' columns and one of the interactions', as wide as the terminal
     at most. Unless `verbose`, examples are cut, and further columns are only counted.
     """
     return _table("items", items, verbose) + _table("interactions", log, verbose)
 
 
-def _table(kind: str, columns: Sequence[Record], verbose: bool) -> str:
+def _table(kind: str, columns: Sequence[Fields], verbose: bool) -> str:
     if not columns:
         return ""
     displayed = columns if verbose else _most_important(columns)
@@ -165,7 +165,7 @@ def _table(kind: str, columns: Sequence[Record], verbose: bool) -> str:
     return f"{table}{more.format(n=Count(len(others)), listed=listed)}\n"
 
 
-def _most_important(columns: Sequence[Record]) -> list[Record]:
+def _most_important(columns: Sequence[Fields]) -> list[Fields]:
     """Return at most `MAX_ROWS` columns: those with a role, then those that lost cells."""
 
     def importance(index: int) -> tuple[bool, bool, int]:
@@ -176,7 +176,7 @@ def _most_important(columns: Sequence[Record]) -> list[Record]:
     return [columns[index] for index in sorted(indices)]
 
 
-def _row(column: Record, max_example: int | None) -> list[str]:
+def _row(column: Fields, max_example: int | None) -> list[str]:
     changes = sorted(
         column["changed"].items(), key=lambda change: (not _is_loss(change[0]), -change[1])
     )

@@ -60,7 +60,7 @@ ONE_USER_ONLY = (
 )
 SPELLED = {"likes": "like", "ratings": "rate"}
 # The id of a query, its hits as rows, and its ranking.
-Answer = tuple[str, list[dict[str, Any]], "Ranking"]
+QueryAnswer = tuple[str, list[dict[str, Any]], "Ranking"]
 
 
 @command(cls=ExplainedCommand)
@@ -128,7 +128,7 @@ def search(
     # A table marks matching words; the other formats have them only with the reasons.
     options["explain"] = engine_explain(explain) or output.format == "table"
     is_batch = queries is not None
-    answers: list[Answer] = []
+    answers: list[QueryAnswer] = []
     envelopes: list[dict[str, Any]] = []
     for id_, text in _texts(query, queries).items():
         ranking = engine.search(text, **options)
@@ -178,7 +178,7 @@ def _envelope(
 
 
 def _write_answers(
-    answers: list[Answer], output: Output, explain: str | None, is_batch: bool
+    answers: list[QueryAnswer], output: Output, explain: str | None, is_batch: bool
 ) -> None:
     fields = [name for *_, ranking in answers for name in field_names(ranking, explain)]
     all_rows = [row for _, rows, _ in answers for row in rows]
@@ -186,7 +186,7 @@ def _write_answers(
     output.write(all_rows, lambda: _tables(answers, explain == FULL, is_batch), names)
 
 
-def _tables(answers: list[Answer], full: bool, is_batch: bool) -> str:
+def _tables(answers: list[QueryAnswer], full: bool, is_batch: bool) -> str:
     """Return a table for each answer, with its facets below."""
     tables = []
     for id_, rows, ranking in answers:

@@ -18,7 +18,7 @@ from qkvsearch.cli.context import settings
 from qkvsearch.tables import writers
 from qkvsearch.terminal import printable
 
-Rows = Sequence[Mapping[str, Any]]
+Records = Sequence[Mapping[str, Any]]
 
 FORMATS = ("table", "json", "jsonl", "csv", "markdown")
 BY_SUFFIX = {
@@ -118,7 +118,7 @@ class Output:
         # A command that makes a change lists it only on request.
         self.is_requested = format_name is not None or path is not None
 
-    def write(self, rows: Rows, table: Callable[[], str], fields: Sequence[str] = ()) -> None:
+    def write(self, rows: Records, table: Callable[[], str], fields: Sequence[str] = ()) -> None:
         """Write rows as requested. table: makes the table. fields: columns that come first."""
         match self.format:
             case "table":
@@ -139,7 +139,7 @@ class Output:
     def write_one(
         self,
         whole: Mapping[str, Any],
-        rows: Rows,
+        rows: Records,
         table: Callable[[], str],
         fields: Sequence[str] = (),
     ) -> None:
@@ -180,7 +180,7 @@ class Output:
                 text = printable(text)
             file.write(text.encode())
 
-    def _csv(self, rows: Rows, fields: Sequence[str]) -> str:
+    def _csv(self, rows: Records, fields: Sequence[str]) -> str:
         """Return rows as CSV, with a message about cells changed for spreadsheets."""
         names = _columns(rows, fields)
         lines = writers.CsvLines(names, self.raw)
@@ -190,7 +190,7 @@ class Output:
             settings().message(f"{note}; --raw writes all cells as they are, for programs.")
         return text
 
-    def _write_parquet(self, rows: Rows, fields: Sequence[str]) -> None:
+    def _write_parquet(self, rows: Records, fields: Sequence[str]) -> None:
         import pandas as pd
 
         assert self.path is not None
@@ -209,11 +209,11 @@ def write_data(text: str) -> None:
     write_text(printable(text) if sys.stdout.isatty() else text)
 
 
-def to_json(rows: Rows | Mapping[str, Any]) -> str:
+def to_json(rows: Records | Mapping[str, Any]) -> str:
     return printable(json.dumps(rows, ensure_ascii=False, indent=1)) + "\n"
 
 
-def to_markdown(rows: Rows, fields: Sequence[str] = ()) -> str:
+def to_markdown(rows: Records, fields: Sequence[str] = ()) -> str:
     names = _columns(rows, fields)
     lines = [names, ["---"] * len(names)]
     for row in rows:
@@ -222,7 +222,7 @@ def to_markdown(rows: Rows, fields: Sequence[str] = ()) -> str:
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
-def _columns(rows: Rows, fields: Sequence[str]) -> list[str]:
+def _columns(rows: Records, fields: Sequence[str]) -> list[str]:
     """Return the names of all columns: the given ones, then others in the order of the rows."""
     names = dict.fromkeys(fields)
     for row in rows:

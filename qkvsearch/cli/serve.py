@@ -132,7 +132,7 @@ def serve(
     from qkvsearch.heads.component import CATALOG_NAME
     from qkvsearch.store.search_log import log_folder
     from qkvsearch.web.server import serve as serve_app
-    from qkvsearch.web.settings import Settings, origin_of, proxy_of, root_path_of
+    from qkvsearch.web.settings import ServerSettings, origin_of, proxy_of, root_path_of
 
     run = settings()
     if demo and run.workspace is not None:
@@ -151,7 +151,7 @@ def serve(
     of_file = engine.snapshot.facts.get(CATALOG_NAME, "")
     engine.close()
     name = (title or "").strip() or sample or of_file or real_path(path).name
-    server_settings = Settings(
+    server_settings = ServerSettings(
         workspace=path,
         name=name,
         shared=path,
@@ -162,7 +162,7 @@ def serve(
         log=not run.quiet,
         log_queries=log_queries,
         log_searches=log_searches,
-        log_days=log_days or Settings.log_days,
+        log_days=log_days or ServerSettings.log_days,
         search_tokens=search_tokens,
         allow_origins=tuple(map(origin_of, allow_origins)),
         root_path=root_path_of(root_path) if root_path else "",

@@ -54,7 +54,7 @@ MIN_LANGUAGE = 0.05
 DECIMALS = 4
 
 
-class MapLabel(NamedTuple):
+class ClusterLabel(NamedTuple):
     """The words that a cluster of items has more often than the others, and its middle."""
 
     words: str
@@ -90,7 +90,7 @@ class ItemMap:
     # Of the ten items most similar to an item, the share that is among its ten nearest here.
     neighbours_kept: float
     # The words of clusters.
-    labels: Sequence[MapLabel]
+    labels: Sequence[ClusterLabel]
     # How many items are not drawn.
     notes: Sequence[str]
     # The drawn items' keys in the head, at length 1, float32 (n, d).
@@ -143,7 +143,7 @@ def item_map(recommender: Recommender, name: str) -> ItemMap:
         with suppress(OSError):  # a folder that may only be read
             write_checksummed(path, stored)
     positions = np.array(stored["positions"], dtype=np.float32).reshape(-1, 2)
-    labels = [MapLabel(*label) for label in stored["labels"]]
+    labels = [ClusterLabel(*label) for label in stored["labels"]]
     return ItemMap(name, rows, positions, stored["kept"], labels, notes, keys)
 
 
@@ -278,7 +278,7 @@ def neighbours_kept(keys: np.ndarray, positions: np.ndarray) -> float:
 
 def _labels(
     positions: np.ndarray, texts: Sequence[str], languages: Sequence[str]
-) -> list[MapLabel]:
+) -> list[ClusterLabel]:
     """Return the two words that tell each cluster of items best from the others: one, or no label,
     where fewer are in `MIN_NAMED` of its items. languages: of each text.
     """
@@ -318,7 +318,7 @@ def _labels(
             if len(best) < 2 and not any(word[:ROOT] == other[:ROOT] for other in best):
                 best.append(word)
         if best:
-            labels.append(MapLabel(", ".join(best), *middle))
+            labels.append(ClusterLabel(", ".join(best), *middle))
     return labels
 
 

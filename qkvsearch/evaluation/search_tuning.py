@@ -16,11 +16,12 @@ from qkvsearch._utils.validation import random_seed
 from qkvsearch.errors import Count, listed_names
 from qkvsearch.evaluation.made_queries.halves import Half
 from qkvsearch.evaluation.metrics import interval, ndcg, reciprocal_rank, resampled_means
+from qkvsearch.evaluation.out_of_time import OutOfTimeError
 from qkvsearch.evaluation.search_parts import COLUMNS, PARTS, Parts
 from qkvsearch.evaluation.tuning_queries import (
     JUDGED,
-    Query,
     TuningQueries,
+    TuningQuery,
     half_of_query,
     tuning_queries,
 )
@@ -244,14 +245,14 @@ def tune_by_queries(
 
 
 def _halves(
-    build: LoadedBuild, queries: Sequence[Query], rng: np.random.Generator
-) -> tuple[list[Query], list[Query]]:
+    build: LoadedBuild, queries: Sequence[TuningQuery], rng: np.random.Generator
+) -> tuple[list[TuningQuery], list[TuningQuery]]:
     """Return two halves of the queries, each with the kinds in turn, in random order within them.
 
     Made queries are split as in `evaluate search`. Those of neither half are left out.
     """
-    found_on: dict[str, list[Query]] = {}
-    held_out: dict[str, list[Query]] = {}
+    found_on: dict[str, list[TuningQuery]] = {}
+    held_out: dict[str, list[TuningQuery]] = {}
     for number in rng.permutation(len(queries)).tolist():
         query = queries[number]
         half = half_of_query(build, query)
@@ -262,13 +263,9 @@ def _halves(
     return _in_turns(found_on), _in_turns(held_out)
 
 
-def _in_turns(by_kind: Mapping[str, list[Query]]) -> list[Query]:
+def _in_turns(by_kind: Mapping[str, list[TuningQuery]]) -> list[TuningQuery]:
     turns = zip_longest(*(by_kind[kind] for kind in sorted(by_kind)))
     return [query for turn in turns for query in turn if query is not None]
-
-
-class _OutOfTimeError(Exception):
-    """What remains would leave too little time for the held-out half."""
 
 
 @dataclass
@@ -282,7 +279,7 @@ class Asking:
     # The embeddings of the text columns by head, where weights of columns are tried.
     columns: dict[str, EncodedItems] | None = None
 
-    def affordable(self, queries: Sequence[Query]) -> int:
+    def affordable(self, queries: Sequence[TuningQuery]) -> int:
         """Return how many queries of each half there is time for. The first ones are asked."""
         for query in queries[:N_LOADING]:
             self._figure(self.build, query)
@@ -296,18 +293,18 @@ class Asking:
         return max(MIN_QUERIES, int(left / (EXPECTED_TRIALS * seconds)))
 
     def figures(
-        self, settings: SearchSettings, queries: Sequence[Query], until: float = math.inf
+        self, settings: SearchSettings, queries: Sequence[TuningQuery], until: float = math.inf
     ) -> np.ndarray:
-        """Return the metric of each query, (n,). Raise `_OutOfTimeError` at this time."""
+        """Return the metric of each query, (n,). Raise `OutOfTimeError` at this time."""
         build = self.build.with_search(settings, self._search_keys(settings))
         figures = np.zeros(len(queries))
         for i, query in enumerate(queries):
             if time.monotonic() >= until:
-                raise _OutOfTimeError
+                raise OutOfTimeError
             figures[i] = self._figure(build, query)
         return figures
 
-    def _figure(self, build: LoadedBuild, query: Query) -> float:
+    def _figure(self, build: LoadedBuild, query: TuningQuery) -> float:
         # One more, since a ranking may be read without an item.
         question = SearchQuestion(query=query.text, k=K + 1, rules=False)
         ranked = search(build.for_question(), question).positions.tolist()
@@ -334,11 +331,11 @@ class Asking:
         return settings.shown(self.build.catalog.catalog_columns.name_of)
 
     def encode_columns(self, until: float) -> None:
-        """Encode the text columns. Raise `_OutOfTimeError` at this time."""
+        """Encode the text columns. Raise `OutOfTimeError` at this time."""
 
         def report(stage: str, done: int, total: int) -> None:
             if time.monotonic() >= until:
-                raise _OutOfTimeError
+                raise OutOfTimeError
             self.progress(stage, done, total)
 
         report("encoding columns", 0, 1)
@@ -350,7 +347,7 @@ class _Steps:
     """Steps from the settings in use, each to better ones."""
 
     asking: Asking
-    queries: Sequence[Query]
+    queries: Sequence[TuningQuery]
     carried: Mapping[str, frozenset[str]]
     deadline: float
     trials: list[SearchTrial] = field(default_factory=list)
@@ -391,7 +388,7 @@ class _Steps:
                     self._improve(part)
                 if self.current == before:
                     break
-        except _OutOfTimeError:
+        except OutOfTimeError:
             self.out_of_time = True
         return self.current
 
@@ -423,7 +420,7 @@ class _Steps:
             start = time.monotonic()
             try:
                 self.asking.encode_columns(start + COLUMNS_SHARE * (self.until - start))
-            except _OutOfTimeError:
+            except OutOfTimeError:
                 why_not = "to encode their texts takes longer than the time allows"
         if why_not is not None:
             self.left_out.append(f"{NAMES[COLUMNS]}: {why_not}")
@@ -489,7 +486,7 @@ def changed(before: SearchSettings, after: SearchSettings) -> set[str]:
     return {part for part in PARTS if getattr(before, part) != getattr(after, part)}
 
 
-def kind_weights(queries: Sequence[Query]) -> np.ndarray:
+def kind_weights(queries: Sequence[TuningQuery]) -> np.ndarray:
     """Return the weight of each query, (n,): all kinds count alike, and so do queries of a kind."""
     kinds = [query.kind for query in queries]
     sizes = {kind: kinds.count(kind) for kind in set(kinds)}
@@ -513,7 +510,7 @@ def mean_and_error(values: np.ndarray, weights: np.ndarray) -> tuple[float, floa
 def _judged(
     steps: _Steps,
     best: SearchSettings,
-    held_out: Sequence[Query],
+    held_out: Sequence[TuningQuery],
     seed: int,
     n_queries: int,
     in_neither: int,
@@ -572,7 +569,7 @@ def _judged(
 
 
 def _by_kind(
-    before: np.ndarray, after: np.ndarray, queries: Sequence[Query], seed: int
+    before: np.ndarray, after: np.ndarray, queries: Sequence[TuningQuery], seed: int
 ) -> dict[str, dict[str, Any]]:
     """Return the number of queries of each kind, and `_compared` of them."""
     kinds = {}
@@ -584,7 +581,7 @@ def _by_kind(
 
 
 def _compared(
-    before: np.ndarray, after: np.ndarray, queries: Sequence[Query], seed: int
+    before: np.ndarray, after: np.ndarray, queries: Sequence[TuningQuery], seed: int
 ) -> dict[str, Any]:
     """Return the figures of two settings, and the difference with its interval. The metric of the
     same queries (n,).

@@ -14,6 +14,7 @@ from qkvsearch._utils.callbacks import Callback, Progress, silent
 from qkvsearch._utils.validation import random_seed
 from qkvsearch.evaluation.held_out import HeldOutUsers
 from qkvsearch.evaluation.metrics import interval, ndcg, resampled_means
+from qkvsearch.evaluation.out_of_time import OutOfTimeError
 from qkvsearch.evaluation.splits import split
 from qkvsearch.evaluation.systems import Fused
 from qkvsearch.models.confidences import scale_of
@@ -270,10 +271,6 @@ class _Evaluator:
         return {name: figures[trial.number] for name, trial in finalists.items()}
 
 
-class _OutOfTimeError(Exception):
-    """The running trial would leave too little time for the last fits."""
-
-
 @dataclass
 class _Search:
     """Trials on the same users, until a deadline before which the last fits need `reserved`
@@ -318,7 +315,7 @@ class _Search:
         """Return the best trial that learned to the end; among equals the lowest number."""
         try:
             self._run_rounds()
-        except _OutOfTimeError:
+        except OutOfTimeError:
             self.out_of_time = True
         return _best([trial for trial in self.trials if trial.share == ITERATION_SHARES[-1]])
 
@@ -362,7 +359,7 @@ class _Search:
         return sorted(trials, key=lambda trial: (-trial.figure, trial.number))
 
     def _run(self, number: int, settings: Settings, share: float) -> Trial:
-        """Run one trial and append it to the list. Raise `_OutOfTimeError` as soon as too little
+        """Run one trial and append it to the list. Raise `OutOfTimeError` as soon as too little
         time would be left; the default settings and those in use always finish.
         """
         start = time.monotonic()
@@ -371,7 +368,7 @@ class _Search:
 
         def check(iteration: int, of: int) -> None:
             if number > DEFAULT and self._left() < self.reserved:
-                raise _OutOfTimeError
+                raise OutOfTimeError
 
         check(0, iterations)
         limited = settings | {"max_iter": iterations}

@@ -10,7 +10,7 @@ from qkvsearch.evaluation.made_queries.alike_by_title import AlikeByTitle
 from qkvsearch.evaluation.made_queries.halves import Half, half_of, half_of_text, items_of
 from qkvsearch.evaluation.made_queries.kinds import KINDS, MAX_QUERIES, make_queries
 from qkvsearch.evaluation.made_queries.query_kind import MadeQuery
-from qkvsearch.evaluation.made_queries.source import Source
+from qkvsearch.evaluation.made_queries.source import QueriedCatalog
 from qkvsearch.evaluation.made_queries.words_among_alike import WordsAmongAlike
 from qkvsearch.evaluation.search_parts import COLUMNS, FAMILIES, HEADS, PARTS
 from qkvsearch.rank.loaded_build import LoadedBuild
@@ -34,7 +34,7 @@ TOLD_ON_LONG_TEXTS: Mapping[str, frozenset[str]] = {
 MORE_ON_LONG_TEXTS = 4
 
 
-class Query(NamedTuple):
+class TuningQuery(NamedTuple):
     """A query with its answers."""
 
     # A kind of made queries, or "judged".
@@ -54,7 +54,7 @@ class Query(NamedTuple):
 class TuningQueries(NamedTuple):
     """Queries, and by kind the parts of a search that they tell about."""
 
-    queries: list[Query]
+    queries: list[TuningQuery]
     carried: dict[str, frozenset[str]]
 
 
@@ -66,7 +66,7 @@ def tuning_queries(
     Kinds that tell about nothing here are not made. Judged queries tell about everything. Those
     without an answer in the catalog are left out.
     """
-    source = Source(build)
+    source = QueriedCatalog(build)
     told = TOLD_ON_LONG_TEXTS if source.is_long else TOLD_ON_SHORT_TEXTS
     comparing = [kind.name for kind in KINDS if kind.carries_heads(source)]
     carried = {name: told[name] for name in comparing if name in told}
@@ -79,12 +79,12 @@ def tuning_queries(
     return TuningQueries(queries, carried)
 
 
-def asked(made: MadeQuery) -> Query:
+def asked(made: MadeQuery) -> TuningQuery:
     """Return a made query as searches are tuned by it."""
-    return Query(made.kind, made.text, dict.fromkeys(made.answers, 1), made.made_of)
+    return TuningQuery(made.kind, made.text, dict.fromkeys(made.answers, 1), made.made_of)
 
 
-def half_of_query(build: LoadedBuild, query: Query) -> Half | None:
+def half_of_query(build: LoadedBuild, query: TuningQuery) -> Half | None:
     """Return the half that a query belongs to; None for neither.
 
     Made queries are split by their items. Judged ones are split by their texts: people find the
@@ -93,12 +93,12 @@ def half_of_query(build: LoadedBuild, query: Query) -> Half | None:
     return half_of_text(query.text) if query.kind == JUDGED else half_of(build, query)
 
 
-def judged_queries(build: LoadedBuild, texts: Queries, judgements: Judgements) -> list[Query]:
+def judged_queries(build: LoadedBuild, texts: Queries, judgements: Judgements) -> list[TuningQuery]:
     ids = build.catalog.ids("items")
     queries = []
     for name, grades in judgements.items():
         answers = {ids.find(item): grade for item, grade in grades.items() if grade > 0}
         answers.pop(-1, None)
         if answers and name in texts:
-            queries.append(Query(JUDGED, texts[name], answers))
+            queries.append(TuningQuery(JUDGED, texts[name], answers))
     return queries

@@ -122,7 +122,7 @@ def _slot(items: np.ndarray, position: int) -> int | None:
     return slot if slot < len(items) and items[slot] == position else None
 
 
-class _Found(NamedTuple):
+class _MatchedWord(NamedTuple):
     """A word of a query that items match."""
 
     text: str
@@ -233,11 +233,11 @@ class TermKeys(ABC):
         terms = Counter(
             word if isinstance(word, QueryTerm) else QueryTerm.of(word) for word in words
         )
-        found: list[_Found] = []
+        found: list[_MatchedWord] = []
         for term, n_times in terms.items():
             matches = self._cached_matches(term)
             if matches.postings:
-                found.append(_Found(term.text, n_times, matches))
+                found.append(_MatchedWord(term.text, n_times, matches))
         if not found:
             return None
         total = np.zeros(self.n_items)

@@ -15,7 +15,7 @@ from qkvsearch.heads.component import Addition, BuildModels, IndexComponent, mai
 from qkvsearch.heads.dense_keys import DenseKeys, ItemKeys
 from qkvsearch.heads.late_interaction import LONGEST_ITEM
 from qkvsearch.heads.passages import Passages, PassagesComponent
-from qkvsearch.heads.remote_keys import DRAWN, RemoteKeys, Rows
+from qkvsearch.heads.remote_keys import DRAWN, KeyRows, RemoteKeys
 from qkvsearch.store import BuildContents, Snapshot
 from qkvsearch.store.array_spec import ArraySpec
 from qkvsearch.store.remote_collections import SUM, RemoteCollection
@@ -169,7 +169,7 @@ class DenseComponent(IndexComponent[StoredHead]):
     def load(self, models: BuildModels) -> StoredHead:
         return StoredHead(self, models.snapshot, models.analyzer)
 
-    def keys_of(self, snapshot: Snapshot) -> Rows:
+    def keys_of(self, snapshot: Snapshot) -> KeyRows:
         """Return the keys of the items of a build, (n_items, d), local or remote."""
         if self.is_local(snapshot):
             return self.read(snapshot, "keys")["keys"]

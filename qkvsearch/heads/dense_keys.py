@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from qkvsearch._utils.caching import cached_property
-from qkvsearch.scores.components import Components, PartsOf, Source
+from qkvsearch.scores.components import Components, PartsOf, PartSource
 from qkvsearch.scores.fusion import Scores
 from qkvsearch.text.labelled import LabelledVectors
 
@@ -108,7 +108,7 @@ def product_parts(
         words, key = merged_query(), pieces_of(position).merged()
         if len(words) * len(key) > MAX_PAIRS:
             key = LabelledVectors([WHOLE_TEXT], key.total[None])
-        sources = [Source(name, label) for label in words.labels]
+        sources = [PartSource(name, label) for label in words.labels]
         values = words.vectors @ key.vectors.T
         mean = mean_key() if mean_key is not None and len(key) else None
         if mean is None:

@@ -12,7 +12,7 @@ from qkvsearch._utils.caching import cached_property
 from qkvsearch._utils.validation import check_id
 from qkvsearch.errors import QkvError
 from qkvsearch.heads.stored_models import StoredModels
-from qkvsearch.models.user_history import NOW, History, Interaction
+from qkvsearch.models.user_history import NOW, History, PastInteraction
 from qkvsearch.store import StoredCatalog
 from qkvsearch.store.records.build_records import RecordsView
 from qkvsearch.tables.ids import Id, Ids, are_integers
@@ -44,7 +44,7 @@ class Histories:
         return self.catalog.ids("users")
 
     @cached_property
-    def _recorded(self) -> dict[str, list[Interaction]]:
+    def _recorded(self) -> dict[str, list[PastInteraction]]:
         return self.records.by_user()
 
     @cached_property
@@ -105,7 +105,7 @@ class Histories:
         return int(name) if self._built.integer and are_integers([name]) else name
 
     def of(
-        self, user: Any, likes: Sequence[int] = (), rated: Sequence[Interaction] = ()
+        self, user: Any, likes: Sequence[int] = (), rated: Sequence[PastInteraction] = ()
     ) -> History:
         """Return the history of a user, extended by ratings and likes (rows of items) of this
         query; or one of those alone. Raises `UnknownIdError` for an unknown user, `QkvError`
@@ -117,10 +117,10 @@ class Histories:
         recorded = [] if user is None else self.records.user(user).interactions
         if user is not None and not self.knows(user):
             raise self.catalog.users.unknown(user)
-        liked = [Interaction(item, None, NOW) for item in likes]
+        liked = [PastInteraction(item, None, NOW) for item in likes]
         return self._of_row(row, [*recorded, *rated]).then(liked, self.models.feedback)
 
-    def _of_row(self, row: int | None, recorded: Sequence[Interaction]) -> History:
+    def _of_row(self, row: int | None, recorded: Sequence[PastInteraction]) -> History:
         """Return the log's history of the user in this row (None: a new user), then `recorded`."""
         history = self.models.history(row)
         return history.then(history.recorded_later(recorded), self.models.feedback)

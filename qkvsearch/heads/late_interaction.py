@@ -20,7 +20,7 @@ from qkvsearch._utils.callbacks import Progress
 from qkvsearch._utils.query_lock import released
 from qkvsearch.attention.weights import softmax
 from qkvsearch.heads.bm25 import TermKeys
-from qkvsearch.scores.components import Components, ScoreComponent, Source
+from qkvsearch.scores.components import Components, PartSource, ScoreComponent
 from qkvsearch.scores.fusion import Scores, moments, plus
 from qkvsearch.scores.topk import top_k
 from qkvsearch.text.analysis import Analyzer
@@ -223,7 +223,7 @@ class LateInteraction:
         keys, column_of = _numbered(self.labels_of(position)[: similar.shape[1]])
         pairs = (row_of[:, None] * len(keys) + column_of).ravel()
         sums = np.bincount(pairs, values.ravel(), len(words) * len(keys))
-        sources = [Source(NAME, word) for word in words]
+        sources = [PartSource(NAME, word) for word in words]
         return Components.pairs(sources, keys, sums.reshape(len(words), len(keys)))
 
 

@@ -266,7 +266,7 @@ class Units:
 # --- on disk ---
 
 
-class _Numbers(NamedTuple):
+class _UnitNumbers(NamedTuple):
     """The numbers of the units of a build."""
 
     item_of: np.ndarray
@@ -387,14 +387,14 @@ class PassagesComponent(IndexComponent[Units]):
         )
         return _arrays(split, counts, words)
 
-    def stored_units(self, snapshot: Snapshot) -> _Numbers:
+    def stored_units(self, snapshot: Snapshot) -> _UnitNumbers:
         """Return the numbers of the units of a build."""
         pieces = list(self.pieces(snapshot, "starts", "lengths"))
         return self._numbers(pieces, snapshot.facts["n_items"])
 
     def _numbers(
         self, pieces: Sequence[tuple[Mapping[str, np.ndarray], np.ndarray]], n_items: int
-    ) -> _Numbers:
+    ) -> _UnitNumbers:
         starts = [arrays["starts"] for arrays, _ in pieces]
         return _numbered(starts, [item_rows for _, item_rows in pieces], n_items)
 
@@ -404,7 +404,7 @@ class PassagesComponent(IndexComponent[Units]):
 
 def _numbered(
     starts: Sequence[np.ndarray], item_rows: Sequence[np.ndarray], n_items: int
-) -> _Numbers:
+) -> _UnitNumbers:
     """Number the units of a build.
 
     starts: of each segment, where the passages of each of its rows begin. item_rows: the item of
@@ -425,7 +425,7 @@ def _numbered(
         owners = np.repeat(items, lengths)
         within = np.arange(begins[-1]) - np.repeat(begins[:-1], lengths)
         stored.append(np.where(owners >= 0, first[owners] + within, -1))
-    return _Numbers(item_of, len(short), stored, unit_of_item)
+    return _UnitNumbers(item_of, len(short), stored, unit_of_item)
 
 
 def _unit_rows(item_rows: np.ndarray, unit_of_item: np.ndarray) -> np.ndarray:
@@ -433,7 +433,7 @@ def _unit_rows(item_rows: np.ndarray, unit_of_item: np.ndarray) -> np.ndarray:
     return np.where(item_rows >= 0, unit_of_item[item_rows], -1)
 
 
-def _ordered(pieces: Sequence[np.ndarray], numbers: _Numbers) -> np.ndarray:
+def _ordered(pieces: Sequence[np.ndarray], numbers: _UnitNumbers) -> np.ndarray:
     """Return rows of passages of all segments in the order of units."""
     return in_order(pieces, numbers.stored)
 
@@ -453,7 +453,7 @@ def _terms(
     pieces: Sequence[tuple[TermCounts, np.ndarray]],
     lengths: np.ndarray,
     of_passages: Sequence[np.ndarray],
-    numbers: _Numbers,
+    numbers: _UnitNumbers,
     rarity: Mapping[str, float],
 ) -> UnitTerms:
     """Return the terms of units. lengths: how many words each item has. of_passages: how many each

@@ -25,7 +25,7 @@ from qkvsearch.scores.fusion import Scores
 DRAWN = 8192
 
 
-Rows: TypeAlias = np.ndarray | RemoteRows
+KeyRows: TypeAlias = np.ndarray | RemoteRows
 
 
 @dataclass(frozen=True)

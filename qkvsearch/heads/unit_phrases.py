@@ -207,7 +207,7 @@ def _places(
     items: the item of each row. in_titles: whether the first column alone is read. It may be the
     phrase as a whole. Within a text, the first and the last unit of a phrase must be right.
     """
-    numbers = _Numbers(words)
+    numbers = _SegmentUnits(words)
     typed_numbers = [numbers.of(unit) for unit in typed]
     texts = _numbered_units(numbers, rows, in_titles)
     shortest = SHORTEST_IN_TITLE if in_titles else SHORTEST_IN_TEXT
@@ -229,7 +229,7 @@ def _places(
             yield _Place(phrase, int(items[texts.owners[start]]), is_title)
 
 
-class _Numbers:
+class _SegmentUnits:
     """The numbers of units in the texts of one segment, for one query."""
 
     def __init__(self, words: WordSequences) -> None:
@@ -285,7 +285,7 @@ class _NumberedUnits(NamedTuple):
     owners: np.ndarray
 
 
-def _numbered_units(numbers: _Numbers, rows: np.ndarray, in_titles: bool) -> _NumberedUnits:
+def _numbered_units(numbers: _SegmentUnits, rows: np.ndarray, in_titles: bool) -> _NumberedUnits:
     """Return the units of these rows. in_titles: whether those of the first column alone."""
     all_words, starts = numbers.words.words_of(rows)
     owners = np.repeat(np.arange(len(rows)), np.diff(starts, append=len(all_words)))

@@ -17,8 +17,8 @@ from qkvsearch.heads.answerability import BestScore
 from qkvsearch.imports import leaving_no_trace
 from qkvsearch.learn.training_queries import (
     AnsweredQueries,
-    Columns,
     MadeQueries,
+    TextColumns,
     lexical_scores,
     made_lexical_keys,
     made_queries,
@@ -126,7 +126,7 @@ def is_better(sets: Sequence[np.ndarray], learned: np.ndarray, fixed: np.ndarray
 # --- weights of columns ---
 
 
-def length_weights(fields: Columns, analyzer: Analyzer | None = None) -> np.ndarray:
+def length_weights(fields: TextColumns, analyzer: Analyzer | None = None) -> np.ndarray:
     """Return weights (n_columns,) that add up to 1, by the square root of the mean number of words
     in a column's texts, empty ones aside. Columns of short texts have equal weights. A column with
     the same text in every row tells no items apart and has hardly any. With equal weights a title
@@ -186,7 +186,7 @@ def without_learned(weights: Mapping[str, float]) -> dict[str, float]:
 
 
 def learn_weights(
-    fields: Columns,
+    fields: TextColumns,
     encoders: Mapping[str, TextEncoder],
     prior: Mapping[str, float],
     epochs: Mapping[str, int | None] = MappingProxyType({}),

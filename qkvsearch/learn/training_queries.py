@@ -28,7 +28,7 @@ MIN_QUERIES = 100
 # If most words of a column are in the other columns too, its passages test memory alone.
 MAX_OVERLAP = 0.6
 
-Columns: TypeAlias = Sequence[Sequence[str]]
+TextColumns: TypeAlias = Sequence[Sequence[str]]
 
 
 class AnsweredQueries(NamedTuple):
@@ -79,7 +79,7 @@ class MadeQueries(NamedTuple):
 
 
 def made_queries(
-    fields: Columns, rng: np.random.Generator, analyzer: Analyzer
+    fields: TextColumns, rng: np.random.Generator, analyzer: Analyzer
 ) -> Iterator[MadeQueries]:
     """Make queries of each column that allows it: a passage is taken out of the texts of some
     items, which should be found by their other texts.
@@ -94,7 +94,7 @@ def made_queries(
 
 
 def of_column(
-    fields: Columns, column: int, rng: np.random.Generator, analyzer: Analyzer
+    fields: TextColumns, column: int, rng: np.random.Generator, analyzer: Analyzer
 ) -> MadeQueries | None:
     """Make queries of a column. Return None if there are too few, or if the other columns repeat
     what the column says.
@@ -140,7 +140,7 @@ def _some_words(text: str, rng: np.random.Generator, analyzer: Analyzer) -> list
     return analyzer.token_spans(text)
 
 
-def overlap(queries: Sequence[str], keys: Columns, analyzer: Analyzer) -> float:
+def overlap(queries: Sequence[str], keys: TextColumns, analyzer: Analyzer) -> float:
     """Return the mean share of a query's terms that are in these columns of its own item."""
     shares = []
     for i, query in enumerate(queries):

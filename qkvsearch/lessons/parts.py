@@ -120,7 +120,7 @@ class Matrix:
 
 
 @dataclass(frozen=True)
-class Table:
+class ShownTable:
     """Rows of words and numbers under headings."""
 
     caption: str
@@ -158,7 +158,7 @@ class Switch:
     settings: Sequence[Setting]
 
 
-Part = Text | Formula | Matrix | Table | Curve | Workbench | Switch | Drawing
+Part = Text | Formula | Matrix | ShownTable | Curve | Workbench | Switch | Drawing
 
 
 @dataclass(frozen=True, eq=False)

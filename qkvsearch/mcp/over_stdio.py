@@ -16,7 +16,7 @@ from mcp.server.stdio import stdio_server
 from qkvsearch._utils.deadline import deadline
 from qkvsearch.engine import Engine
 from qkvsearch.mcp.sdk_server import make_server
-from qkvsearch.mcp.tool_answers import Answer
+from qkvsearch.mcp.tool_answers import ToolAnswer
 from qkvsearch.mcp.tools import Tool, tools_for
 
 # Seconds that an answer may take.
@@ -38,7 +38,7 @@ def serve(engine: Engine, name: str, *, allow_record: bool) -> None:
 
 
 async def _serve(engine: Engine, name: str, allow_record: bool) -> None:
-    async def ask(_: Tool, answer: Callable[[Engine], Answer]) -> Answer:
+    async def ask(_: Tool, answer: Callable[[Engine], ToolAnswer]) -> ToolAnswer:
         return await run_sync(_answered, engine, answer)
 
     server = make_server(ask, tools_for(allow_record=allow_record), name=name)
@@ -46,7 +46,7 @@ async def _serve(engine: Engine, name: str, allow_record: bool) -> None:
         await server.run(received, sent, server.create_initialization_options())
 
 
-def _answered(engine: Engine, answer: Callable[[Engine], Answer]) -> Answer:
+def _answered(engine: Engine, answer: Callable[[Engine], ToolAnswer]) -> ToolAnswer:
     with deadline(SECONDS):
         return answer(engine)
 

@@ -14,7 +14,7 @@ from mcp.shared.exceptions import MCPError
 from qkvsearch._utils.version import __version__
 from qkvsearch.engine import Engine
 from qkvsearch.errors import BUG, QkvError, for_others, is_of_workspace, suggest
-from qkvsearch.mcp.tool_answers import Answer, as_text
+from qkvsearch.mcp.tool_answers import ToolAnswer, as_text
 from qkvsearch.mcp.tool_arguments import read_arguments, schema_of
 from qkvsearch.mcp.tools import INSTRUCTIONS, Tool
 from qkvsearch.rank.request_limits import MAX_LENGTH
@@ -24,7 +24,7 @@ log = logging.getLogger("qkvsearch.mcp")
 # Characters of an error, which may quote what was sent.
 MAX_ERROR = 1000
 # Runs what a tool answers, beside the event loop: from the tool and what is to be run.
-Ask = Callable[[Tool, Callable[[Engine], Answer]], Awaitable[Answer]]
+Ask = Callable[[Tool, Callable[[Engine], ToolAnswer]], Awaitable[ToolAnswer]]
 
 
 def make_server(ask: Ask, tools: Sequence[Tool], *, name: str) -> Server[Any]:

@@ -10,7 +10,7 @@ from qkvsearch._utils.deadline import check_deadline
 from qkvsearch.errors import QkvError
 from qkvsearch.rank.ranking import Ranking
 
-Answer = dict[str, Any]
+ToolAnswer = dict[str, Any]
 # Characters of an answer, as JSON without indentation: the limits of `max_chars`, and its default,
 # some 3,000 tokens.
 LEAST_CHARS, DEFAULT_CHARS, MOST_CHARS = 500, 10_000, 1_000_000
@@ -28,7 +28,7 @@ def as_text(answer: Any) -> str:
     return json.dumps(answer, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
-def ranking_answer(ranking: Ranking, max_chars: int) -> Answer:
+def ranking_answer(ranking: Ranking, max_chars: int) -> ToolAnswer:
     """Return the hits of a ranking, each with its reasons in a sentence, `why`, and the notes; of a
     search also how many hits there are, and why there are none.
     """
@@ -37,7 +37,7 @@ def ranking_answer(ranking: Ranking, max_chars: int) -> Answer:
         check_deadline()
         shown = {name: value for name, value in record.items() if name not in LEFT_OUT}
         hits.append({**shown, "why": ranking.sentence(index)})
-    answer: Answer = {}
+    answer: ToolAnswer = {}
     if ranking.found is not None:
         answer |= {"total": ranking.total, "total_weak": ranking.total_weak}
     if ranking.no_hits is not None:
@@ -49,7 +49,9 @@ def ranking_answer(ranking: Ranking, max_chars: int) -> Answer:
     return with_rows(answer, "hits", hits, max_chars)
 
 
-def with_rows(answer: Answer, name: str, rows: Sequence[Answer], max_chars: int) -> Answer:
+def with_rows(
+    answer: ToolAnswer, name: str, rows: Sequence[ToolAnswer], max_chars: int
+) -> ToolAnswer:
     """Return an answer with as many of the rows as fit into `max_chars`, each of them whole. Where
     not all do, `truncated` is true, and a note says how many there are. Raises `QkvError` where the
     answer is too long without any row.
@@ -72,7 +74,7 @@ def with_rows(answer: Answer, name: str, rows: Sequence[Answer], max_chars: int)
     raise too_long(answer, max_chars)
 
 
-def too_long(answer: Answer, max_chars: int) -> QkvError:
+def too_long(answer: ToolAnswer, max_chars: int) -> QkvError:
     """Return the error for an answer that cannot be made short enough."""
     return QkvError(
         f"`max_chars`: at its shortest the answer has {length_of(answer):,} characters, more than "
@@ -85,7 +87,7 @@ def length_of(answer: Any) -> int:
     return len(as_text(answer))
 
 
-def with_texts_cut(answer: Answer, max_chars: int) -> Answer:
+def with_texts_cut(answer: ToolAnswer, max_chars: int) -> ToolAnswer:
     """Return an answer about one item within `max_chars`: its longest texts are cut, with an
     ellipsis, and `truncated` is true. Raises `QkvError` where it is too long without them.
 
@@ -104,7 +106,7 @@ def with_texts_cut(answer: Answer, max_chars: int) -> Answer:
             low = middle
         else:
             high = middle - 1
-    shortest: Answer = _cut(answer, low)
+    shortest: ToolAnswer = _cut(answer, low)
     if length_of(shortest) > max_chars:
         raise too_long(shortest, max_chars)
     return shortest

@@ -19,7 +19,7 @@ from qkvsearch.mcp.tool_answers import (
     DEFAULT_CHARS,
     LEAST_CHARS,
     MOST_CHARS,
-    Answer,
+    ToolAnswer,
     ranking_answer,
     with_rows,
     with_texts_cut,
@@ -71,7 +71,7 @@ class Tool:
     description: str
     options: Options
     # Takes the arguments by name. Raises `QkvError`.
-    answer: Callable[..., Answer]
+    answer: Callable[..., ToolAnswer]
     reads_only: bool = True
     # Whether the schema says what each argument means; those of `why` are those of other tools.
     with_help: bool = True
@@ -105,7 +105,7 @@ def describe(
     columns: Any = (),
     max_chars: int = DEFAULT_CHARS,
     counts_users: bool = True,
-) -> Answer:
+) -> ToolAnswer:
     """Return what the catalog is. columns: names of the columns to describe; all by default.
     counts_users: says how many users and interactions there are.
     """
@@ -126,7 +126,7 @@ def describe(
     return with_rows(summary, "columns", summaries, max_chars)
 
 
-def _questions(summary: Answer) -> dict[str, str]:
+def _questions(summary: ToolAnswer) -> dict[str, str]:
     """Return what each tool can be asked about a catalog."""
     source = "a log of interactions" if summary["interactions"] else "similar texts alone"
     whom = "for a user whose id you know, or for somebody who `likes` items"
@@ -138,27 +138,29 @@ def _questions(summary: Answer) -> dict[str, str]:
     }
 
 
-def search(engine: Engine, *, max_chars: int = DEFAULT_CHARS, **options: Any) -> Answer:
+def search(engine: Engine, *, max_chars: int = DEFAULT_CHARS, **options: Any) -> ToolAnswer:
     """Return the hits for a query, without weak ones unless these are asked for."""
     return ranking_answer(engine.search(**WITHOUT_WEAK | options), max_chars)
 
 
-def recommend(engine: Engine, *, max_chars: int = DEFAULT_CHARS, **options: Any) -> Answer:
+def recommend(engine: Engine, *, max_chars: int = DEFAULT_CHARS, **options: Any) -> ToolAnswer:
     """Return recommendations."""
     return ranking_answer(engine.recommend(**options), max_chars)
 
 
-def similar(engine: Engine, *, max_chars: int = DEFAULT_CHARS, **options: Any) -> Answer:
+def similar(engine: Engine, *, max_chars: int = DEFAULT_CHARS, **options: Any) -> ToolAnswer:
     """Return the neighbours of items."""
     return ranking_answer(engine.similar(**options), max_chars)
 
 
-def show(engine: Engine, *, item: Any, max_chars: int = DEFAULT_CHARS) -> Answer:
+def show(engine: Engine, *, item: Any, max_chars: int = DEFAULT_CHARS) -> ToolAnswer:
     """Return all columns of an item."""
     return with_texts_cut(engine.show(item), max_chars)
 
 
-def why(engine: Engine, *, rank: int = 1, max_chars: int = DEFAULT_CHARS, **options: Any) -> Answer:
+def why(
+    engine: Engine, *, rank: int = 1, max_chars: int = DEFAULT_CHARS, **options: Any
+) -> ToolAnswer:
     """Return one hit of a question with all reasons for its score."""
     ask, asked = _question_of(engine, options)
     explain = asked.pop("explain", None)
@@ -174,7 +176,7 @@ def why(engine: Engine, *, rank: int = 1, max_chars: int = DEFAULT_CHARS, **opti
     return with_texts_cut({"hit": hit}, max_chars)
 
 
-def record(engine: Engine, *, over_http: bool = False, **interaction: Any) -> Answer:
+def record(engine: Engine, *, over_http: bool = False, **interaction: Any) -> ToolAnswer:
     """Write an interaction, and return its item and its batch. The user is not repeated."""
     from qkvsearch.learn.recording import NewRow, Recording
 

@@ -14,7 +14,7 @@ from qkvsearch._utils.threads import thread_pool
 from qkvsearch._utils.validation import check_fitted, check_positive, check_whole, model_generator
 from qkvsearch.errors import DataError
 from qkvsearch.models.base import CollaborativeModel, latest_of_each
-from qkvsearch.models.sgd import Grid, Learned, Penalties, group_count
+from qkvsearch.models.sgd import Grid, LearnedParameters, Penalties, group_count
 from qkvsearch.models.user_vectors import RatingFactors
 from qkvsearch.tables.interactions import Interactions
 from qkvsearch.tables.ratings import Scale, ends_of
@@ -128,7 +128,7 @@ class BiasedFactorization(CollaborativeModel):
             bias_reg=float(self.bias_reg),
         )
 
-    def _descend_or_restart(self, ratings: csr_matrix) -> Learned:
+    def _descend_or_restart(self, ratings: csr_matrix) -> LearnedParameters:
         """Return the result of the first learning rate that converges, halving it each time."""
         rng = model_generator(self.random_state)
         penalties = Penalties(self.reg, self.damping, self.bias_reg)
@@ -146,7 +146,7 @@ class BiasedFactorization(CollaborativeModel):
         )
 
     def _descend(
-        self, learned: Learned, grid: Grid, rng: np.random.Generator, pool: Executor
+        self, learned: LearnedParameters, grid: Grid, rng: np.random.Generator, pool: Executor
     ) -> bool:
         """Run all epochs over standardized ratings in place; return False when they diverge."""
         for iteration in range(1, self.max_iter + 1):
@@ -159,10 +159,10 @@ class BiasedFactorization(CollaborativeModel):
                 self.callback(iteration, self.max_iter)
         return True
 
-    def _start(self, ratings: csr_matrix, rng: np.random.Generator) -> Learned:
+    def _start(self, ratings: csr_matrix, rng: np.random.Generator) -> LearnedParameters:
         """Return zero biases, and random embeddings, zero for users and items without ratings."""
         user_counts, item_counts = ratings.getnnz(axis=1), ratings.getnnz(axis=0)
-        learned = Learned(
+        learned = LearnedParameters(
             user_biases=np.zeros(len(user_counts), np.float32),
             item_biases=np.zeros(len(item_counts), np.float32),
             user_embeddings=self._random_rows(len(user_counts), rng),

@@ -140,8 +140,8 @@ class AlternatingLeastSquares(CollaborativeModel):
         n_threads = self.n_threads or available_cores()
         rng = model_generator(self.random_state)
         by_user, by_item = by_user_and_by_item(observed)
-        users = Side.start(by_user, self.n_components, self.init_scale, rng, n_threads)
-        items = Side.start(by_item, self.n_components, self.init_scale, rng, n_threads)
+        users = FactorSide.start(by_user, self.n_components, self.init_scale, rng, n_threads)
+        items = FactorSide.start(by_item, self.n_components, self.init_scale, rng, n_threads)
         self.alpha0_, self.reg_ = self._strengths(observed)
         d, rotation = self.n_components, np.eye(self.n_components)
         with thread_pool(n_threads) as pool:
@@ -157,7 +157,7 @@ class AlternatingLeastSquares(CollaborativeModel):
         self.item_embeddings_ = np.ascontiguousarray(items.embeddings[:, :d])
         return items.n_active
 
-    def _improve(self, side: Side, others: Side, pool: Executor) -> np.ndarray:
+    def _improve(self, side: FactorSide, others: FactorSide, pool: Executor) -> np.ndarray:
         """Take a few conjugate gradient steps for each row of one side, shared among the threads.
 
         First the embeddings of both sides are rotated to the principal axes (d, d) of the other
@@ -197,7 +197,7 @@ def auto_strengths(mean_length: float, mean_confidence: float, n_items: int) -> 
 
 
 @dataclass(frozen=True)
-class Side:
+class FactorSide:
     """Users or items: their histories, and the embeddings that are solved for."""
 
     pairs: Pairs
@@ -216,7 +216,7 @@ class Side:
         scale: float,
         rng: np.random.Generator,
         n_threads: int,
-    ) -> Side:
+    ) -> FactorSide:
         """Create random embeddings for the rows with a history, and zeros for the others."""
         lengths = pairs.lengths
         wide = LANES * len(width_of(n_components))

@@ -21,7 +21,7 @@ ONE = np.float32(1)
 BIAS_PACE = np.float32(0.3)
 
 
-class Learned(NamedTuple):
+class LearnedParameters(NamedTuple):
     """What the descent changes, float32."""
 
     # (n_users,)
@@ -110,7 +110,7 @@ class Grid:
         )
 
     def descend(
-        self, learned: Learned, rate: float, rng: np.random.Generator, pool: Executor
+        self, learned: LearnedParameters, rate: float, rng: np.random.Generator, pool: Executor
     ) -> None:
         """Run one epoch in place: each rating once, users and blocks in a new random order."""
         n_groups = len(self.user_groups)
@@ -163,7 +163,7 @@ def product(left: Array, right: Array) -> np.float32:
 
 
 @compiled
-def descend(order: Array, ratings: Ratings, learned: Learned, rate: np.float32) -> None:
+def descend(order: Array, ratings: Ratings, learned: LearnedParameters, rate: np.float32) -> None:
     """Run stochastic gradient descent, in place, on the ratings of the users in `order`.
 
     Each rating updates its two biases and two vectors: x += rate·(error·∂r̂/∂x − share·x). The loop

@@ -23,7 +23,7 @@ NOW = int(np.iinfo(np.int64).max)
 SECONDS_SINCE_1970 = range(315_532_800, 10**10)
 
 
-class Interaction(NamedTuple):
+class PastInteraction(NamedTuple):
     """An interaction with the item in row `position`.
 
     Without a rating it counts fully, and without a weight as much as is usual for the item; a
@@ -81,7 +81,7 @@ class History:
             self.is_recent,
         )
 
-    def recorded_later(self, records: Iterable[Interaction]) -> list[Interaction]:
+    def recorded_later(self, records: Iterable[PastInteraction]) -> list[PastInteraction]:
         """Return the last record of each item that is new to this history, oldest first.
 
         A record with a time is not new if the history has the item at that time or later, since a
@@ -91,21 +91,21 @@ class History:
         gets a later time than the one before.
 
         >>> past = History(np.array([4]), np.ones(1), np.array([2.0]), np.array([10]))
-        >>> past.recorded_later([Interaction(4, 5.0, 9), Interaction(7, None, 20)])
+        >>> past.recorded_later([Interaction(4, 5.0, 9), PastInteraction(7, None, 20)])
         [Interaction(position=7, rating=None, time=20, weight=None)]
         """
         return latest_records(self._by_position(), records)
 
-    def _by_position(self) -> dict[int, Interaction]:
+    def _by_position(self) -> dict[int, PastInteraction]:
         """Return the items as interactions, by their rows."""
         weights: list[float | None] = [None] * len(self)
         if self.weights is not None:
             weights = _numbers(self.weights)
         fields = (self.positions.tolist(), _numbers(self.ratings), self.times.tolist(), weights)
-        interactions = map(Interaction, *fields)
+        interactions = map(PastInteraction, *fields)
         return {interaction.position: interaction for interaction in interactions}
 
-    def then(self, later: Iterable[Interaction], feedback: Feedback) -> History:
+    def then(self, later: Iterable[PastInteraction], feedback: Feedback) -> History:
         """Return the history with later interactions, which replace those with the same items."""
         latest = {interaction.position: interaction for interaction in later}
         if not latest:
@@ -142,12 +142,12 @@ class History:
 
 
 def latest_records(
-    past: Mapping[int, Interaction], records: Iterable[Interaction]
-) -> list[Interaction]:
+    past: Mapping[int, PastInteraction], records: Iterable[PastInteraction]
+) -> list[PastInteraction]:
     """Return the last record of each item that is new to `past`, oldest first, as
     `History.recorded_later` describes.
     """
-    latest: dict[int, Interaction] = {}
+    latest: dict[int, PastInteraction] = {}
     last_time = UNKNOWN_TIME
     for position, rating, time, weight in records:
         before = past.get(position)
@@ -155,7 +155,7 @@ def latest_records(
             continue
         current = latest.get(position, before)
         if current is None:
-            current = Interaction(position, None, UNKNOWN_TIME)
+            current = PastInteraction(position, None, UNKNOWN_TIME)
         if time == UNKNOWN_TIME:
             time = current.time
         else:
@@ -167,7 +167,7 @@ def latest_records(
         elif current.weight != 0:  # 0: bought again after a full refund
             weight = current.weight
         latest.pop(position, None)  # the last interaction determines the order
-        latest[position] = Interaction(position, rating, time, weight)
+        latest[position] = PastInteraction(position, rating, time, weight)
     return list(latest.values())
 
 

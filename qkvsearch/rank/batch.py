@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 # Columns by name, all of one length.
-Table = Mapping[str, Sequence[Any]]
+ColumnsByName = Mapping[str, Sequence[Any]]
 
 FORMATS = ("parquet", "csv", "jsonl")
 MIXED_USERS = "The user column is text, because some recorded ids are not whole numbers."
@@ -68,7 +68,7 @@ class AllRecommendations:
     # Where the recommendations are, if not in `tables`.
     file: Path | None = None
     # One table for each block of users.
-    tables: Sequence[Table] = ()
+    tables: Sequence[ColumnsByName] = ()
     # The SQL type of each column.
     types: Mapping[str, str] = field(default_factory=dict)
 
@@ -173,7 +173,7 @@ class BatchRecommendations:
         notes += self._notes_on_weak(sum(n_weak))
         return AllRecommendations(self._n_users, notes, file=path)
 
-    def _tables(self, n_weak: list[int], progress: Progress | None) -> Iterator[Table]:
+    def _tables(self, n_weak: list[int], progress: Progress | None) -> Iterator[ColumnsByName]:
         """Yield a table for each block of users. n_weak: gets how many of them have weak
         recommendations.
         """
@@ -206,7 +206,7 @@ class BatchRecommendations:
         types["id"] = _id_type(self.recommender.catalog.ids("items"))
         return types
 
-    def _table(self, best: Best) -> Table:
+    def _table(self, best: Best) -> ColumnsByName:
         """Return the columns of the file for a block of users."""
         items, row_of = np.unique(best.items, return_inverse=True)
         stored = ["id", "title", *(column.stored for column in self.columns)]
@@ -391,7 +391,7 @@ def write_tables(
     path: Path,
     form: str | None,
     types: Mapping[str, str],
-    tables: Iterable[Table],
+    tables: Iterable[ColumnsByName],
     raw: bool = False,
 ) -> list[str]:
     """Write tables one below another to a file, which is there when all of it is. types: of the
@@ -430,7 +430,7 @@ def arrow_schema(sql_types: Mapping[str, str]) -> Any:
     return pa.schema(list((types | {"rank": pa.int32(), "score": pa.float32()}).items()))
 
 
-def arrow_table(table: Table, sql_types: Mapping[str, str]) -> Any:
+def arrow_table(table: ColumnsByName, sql_types: Mapping[str, str]) -> Any:
     """Return columns with these types in SQL as an Arrow table."""
     import pyarrow as pa
 

@@ -123,7 +123,7 @@ class Lexicon:
 
     def __init__(self, models: StoredModels, texts: ItemTexts) -> None:
         self.models = models
-        self.synonyms = Synonyms(models)
+        self.synonyms = QuerySynonyms(models)
         # The caches are of functions and objects that do not know the lexicon. A cache of its own
         # methods would refer back to it, and keep a closed build until the garbage collector runs.
         completions = cached_by_word(_Completer(models).completions, CACHED_CHANGES)
@@ -300,7 +300,7 @@ def n_with_word(models: StoredModels, word: str) -> int:
 
 
 @dataclass(frozen=True)
-class Synonyms:
+class QuerySynonyms:
     """The synonyms that the owner of a catalog gave."""
 
     models: StoredModels
@@ -378,7 +378,7 @@ class _Completer:
 @dataclass(frozen=True)
 class _Corrector:
     models: StoredModels
-    synonyms: Synonyms
+    synonyms: QuerySynonyms
 
     def correct(self, token: Token, typed: str) -> Change | None:
         """Return the change of a word that no item has in this spelling.
@@ -463,7 +463,7 @@ class _Corrector:
 @dataclass(frozen=True)
 class _Expander:
     models: StoredModels
-    synonyms: Synonyms
+    synonyms: QuerySynonyms
 
     def term(self, token: Token) -> QueryTerm:
         """Return a word with its initials, compounds, related words and synonyms."""

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 #   unknown_words  neither a text nor an encoder knows one of the words
 #   filtered_out   there are hits without the conditions
 #   not_answered   no item answers the words, or only weakly; `anyway` lists what comes nearest
-Reason = Literal[
+NoHitsReason = Literal[
     "no_texts",
     "no_words",
     "too_common",
@@ -48,7 +48,7 @@ class NoHits(NamedTuple):
     {'reason': 'unknown_words', 'words': ['xqzvw']}
     """
 
-    reason: Reason
+    reason: NoHitsReason
     # The words of the query that it is about.
     words: Sequence[str] = ()
     # The condition of the question that leaves nothing.

@@ -9,7 +9,7 @@ from typing import Any
 from qkvsearch._utils.validation import is_number, require
 from qkvsearch.errors import QkvError
 from qkvsearch.heads.histories import Histories
-from qkvsearch.models.user_history import NOW, Interaction
+from qkvsearch.models.user_history import NOW, PastInteraction
 from qkvsearch.rank.candidates import positions_of
 from qkvsearch.rank.options import id_list
 from qkvsearch.tables.ids import id_text
@@ -37,7 +37,9 @@ class GivenValues:
         """Whether interactions come with weights, alone or beside ratings."""
         return "interactions.weights" in self.histories.models.snapshot
 
-    def as_if_recorded(self, ratings: Mapping[Any, float]) -> tuple[list[Interaction], list[str]]:
+    def as_if_recorded(
+        self, ratings: Mapping[Any, float]
+    ) -> tuple[list[PastInteraction], list[str]]:
         """Return what `record` of these ratings would append to a history, in their order, and
         notes on ambiguous names. Raises `QkvError`, which names the item, for a wrong value.
         """
@@ -52,7 +54,7 @@ class GivenValues:
                 self.check(rating, weight)
             except QkvError as error:
                 raise QkvError(f"`ratings`: {id_text(item)!r}: {error}") from None
-            interactions.append(Interaction(position, rating, time, weight))
+            interactions.append(PastInteraction(position, rating, time, weight))
             time += 1
         return interactions, notes
 

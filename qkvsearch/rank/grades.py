@@ -347,7 +347,7 @@ class QueryWords:
         asking = asking_terms(tokens, keys.rarity)
         pairs = list(zip(query.tokens, query.terms, strict=False))
         asked_for = [(token, term) for token, term in pairs if token.term not in asking] or pairs
-        words = [_Found.of(keys, token, term) for token, term in asked_for]
+        words = [_KnownWord.of(keys, token, term) for token, term in asked_for]
         n_words: float = len(words)
         if has_unspaced(query.tokens):
             n_words = sum(1 / PAIRS_OF_A_WORD if _is_thai(word.text) else 1 for word in words)
@@ -433,7 +433,7 @@ def _has(items: np.ndarray, positions: np.ndarray) -> np.ndarray:
     return np.asarray(items.take(items.searchsorted(positions), mode="clip") == positions)
 
 
-class _Found(NamedTuple):
+class _KnownWord(NamedTuple):
     """A word of a query as the catalog has it."""
 
     text: str
@@ -450,7 +450,7 @@ class _Found(NamedTuple):
         return self.n_items > 0
 
     @classmethod
-    def of(cls, keys: TermKeys, token: Token, term: QueryTerm) -> _Found:
+    def of(cls, keys: TermKeys, token: Token, term: QueryTerm) -> _KnownWord:
         items = keys.items_with(term)
         idf = keys.idf_of(len(items))
         rarity = keys.rarity.get(token.term, 1.0) ** RARITY_POWER
@@ -498,19 +498,19 @@ def _is_pair(text: str) -> bool:
 
 def _without_overlap(
     keys: TermKeys,
-    found: Sequence[_Found],
+    found: Sequence[_KnownWord],
     as_words: Mapping[str, np.ndarray],
-) -> list[_Found]:
+) -> list[_KnownWord]:
     """Return the words with each run of overlapping pairs as `_by_units` has it."""
-    words: list[_Found] = []
+    words: list[_KnownWord] = []
     for run in _runs(found):
         words += _by_units(keys, run, as_words) if _is_pair(run[0].text) else run
     return words
 
 
-def _runs(found: Sequence[_Found]) -> list[list[_Found]]:
+def _runs(found: Sequence[_KnownWord]) -> list[list[_KnownWord]]:
     """Return overlapping pairs of units together, and all other words one by one."""
-    runs: list[list[_Found]] = []
+    runs: list[list[_KnownWord]] = []
     for word in found:
         if runs and overlap(units_of(runs[-1][-1].text), units_of(word.text)):
             runs[-1].append(word)
@@ -519,7 +519,7 @@ def _runs(found: Sequence[_Found]) -> list[list[_Found]]:
     return runs
 
 
-def _is_seam(pairs: Sequence[_Found], i: int) -> bool:
+def _is_seam(pairs: Sequence[_KnownWord], i: int) -> bool:
     """Return whether a pair is the end of a word and the beginning of the next one, as 利波 of
     哈利波特: both pairs around it are in at least twice as many texts.
     """
@@ -531,9 +531,9 @@ def _is_seam(pairs: Sequence[_Found], i: int) -> bool:
 
 def _by_units(
     keys: TermKeys,
-    pairs: Sequence[_Found],
+    pairs: Sequence[_KnownWord],
     as_words: Mapping[str, np.ndarray],
-) -> list[_Found]:
+) -> list[_KnownWord]:
     """Return what a run of overlapping pairs asks for: the pairs that texts have, and each unit
     that is in none of these, which a hit has only as a word. All count `PAIR_WEIGHT`.
 
@@ -553,7 +553,7 @@ def _by_units(
         with_unit = pairs[max(i - 1, 0) : i + 1]
         if not any(pair.is_known or pair.text in ASKING_PAIRS for pair in with_unit):
             token = Token(unit, unit)
-            unit_found = _Found.of(keys, token, QueryTerm.of(token))
+            unit_found = _KnownWord.of(keys, token, QueryTerm.of(token))
             items = as_words.get(unit, NO_ITEMS)
             parts.append(unit_found._replace(items=items))
     return [part._replace(weight=PAIR_WEIGHT * part.weight) for part in parts]

@@ -11,9 +11,9 @@ import numpy as np
 from qkvsearch._utils.caching import cached_property
 from qkvsearch.heads.histories import Histories
 from qkvsearch.heads.stored_log import LogComponent, UsersOfItem
-from qkvsearch.models.user_history import Interaction, latest_records
+from qkvsearch.models.user_history import PastInteraction, latest_records
 from qkvsearch.store import StoredCatalog
-from qkvsearch.store.records.build_records import Row
+from qkvsearch.store.records.build_records import StoredRow
 from qkvsearch.tables.times import UNKNOWN_TIME
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class ItemUsers:
     items: Sequence[int]
     # The new records of each of them, as `BuildRecords.of_items` returns them. They are copies, so
     # that what is recorded or undone later changes no answer. The log never changes.
-    rows: Sequence[Sequence[Row]]
+    rows: Sequence[Sequence[StoredRow]]
 
     @classmethod
     def of(cls, histories: Histories, items: Sequence[int]) -> Self:
@@ -110,14 +110,14 @@ class ItemUsers:
         only_recorded = [user for user in self._recorded[item] if self._past(item, user) is None]
         return in_log + len(only_recorded)
 
-    def _past(self, item: int, user: str) -> Interaction | None:
+    def _past(self, item: int, user: str) -> PastInteraction | None:
         """Return what the log has of a recorded user and an item, None for nothing."""
         row = self._built.get(user)
         place = None if row is None else self._place(item, row)
         if place is None:
             return None
         _, ratings, times, weights = self._in_log[item]
-        return Interaction(
+        return PastInteraction(
             item,
             _number(ratings, place),
             UNKNOWN_TIME if times is None else int(times[place]),
@@ -131,7 +131,7 @@ class ItemUsers:
         return place if place < len(users) and users[place] == row else None
 
     @cached_property
-    def _recorded(self) -> dict[int, dict[str, list[Interaction]]]:
+    def _recorded(self) -> dict[int, dict[str, list[PastInteraction]]]:
         """The new interactions by item and by user, oldest first."""
         records = self.models.snapshot.records
         pairs = zip(self.items, self.rows, strict=True)

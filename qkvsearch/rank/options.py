@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 #   ids        ids or titles of items, one or several
 #   ratings    a mapping from items to ratings
 #   condition  an SQL expression, or one with its values; the catalog checks it
-Kind = Literal[
+OptionKind = Literal[
     "flag",
     "reasons",
     "whole",
@@ -58,7 +58,7 @@ Kind = Literal[
 class Option:
     """One option of a question."""
 
-    kind: Kind
+    kind: OptionKind
     help: str
     # None where the option may be left out, `dataclasses.MISSING` where it must be given.
     default: Any = None
@@ -134,7 +134,7 @@ class Option:
             raise QkvError(f"`{name}`: there is no {value!r}{suggest(value, list(self.choices))}")
 
 
-def option(kind: Kind, help: str, default: Any = None, **limits: Any) -> Any:
+def option(kind: OptionKind, help: str, default: Any = None, **limits: Any) -> Any:
     """Return the field of a question that has this option. limits: other fields of `Option`."""
     metadata = {"option": Option(kind, help, default, **limits)}
     return field(default=default, metadata=metadata)

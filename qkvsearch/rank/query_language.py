@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 from unicodedata import category
 
-Kind = Literal["text", "phrase", "prefix"]
+ClauseKind = Literal["text", "phrase", "prefix"]
 # A query may be as long as a page, and each operator takes a lookup.
 MAX_OPERATORS = 20
 MAX_BOOST = 100.0
@@ -55,7 +55,7 @@ class Clause:
 
     # The piece without its operators.
     text: str
-    kind: Kind = "text"
+    kind: ClauseKind = "text"
     # The name of a column, as typed; "" for all searched columns.
     field: str = ""
     # Whether items must not match it.
@@ -83,7 +83,7 @@ class Clause:
         return text
 
 
-class Span(NamedTuple):
+class QuerySpan(NamedTuple):
     """A piece of a query as it was typed, from `start` to `end`."""
 
     start: int
@@ -127,7 +127,7 @@ def parse_query(query: str, is_field: Callable[[str], bool] = lambda name: False
     return ParsedQuery(_without_quotations(clauses), max(0, n_operators - MAX_OPERATORS))
 
 
-def spans(query: str, is_field: Callable[[str], bool] = lambda name: False) -> list[Span]:
+def spans(query: str, is_field: Callable[[str], bool] = lambda name: False) -> list[QuerySpan]:
     """Split a query into its clauses with operators and the texts between them, as they were typed.
 
     >>> query = 'red "rain jacket" sho*'
@@ -136,8 +136,8 @@ def spans(query: str, is_field: Callable[[str], bool] = lambda name: False) -> l
     """
     typed = query.translate(OTHER_SIGNS)
     if SIGNS.isdisjoint(typed):
-        return [Span(0, len(query))]
-    found: list[Span] = []
+        return [QuerySpan(0, len(query))]
+    found: list[QuerySpan] = []
     # Where the text begins that is in no clause yet, and how far the query is read.
     text_start = position = 0
     while start := OPERATOR.search(typed, position):
@@ -148,9 +148,9 @@ def spans(query: str, is_field: Callable[[str], bool] = lambda name: False) -> l
             position = _end_of_word(typed, position)
             continue
         assert piece is not None
-        found += [Span(text_start, position), Span(position, piece.end(), clause)]
+        found += [QuerySpan(text_start, position), QuerySpan(position, piece.end(), clause)]
         text_start = position = piece.end()
-    return [*found, Span(text_start, len(query))]
+    return [*found, QuerySpan(text_start, len(query))]
 
 
 def _without_quotations(clauses: list[Clause]) -> list[Clause]:
@@ -169,7 +169,7 @@ def _clause(piece: re.Match[str], is_field: Callable[[str], bool]) -> Clause | N
     field, word = piece["field"] or "", piece["word"]
     if field and not is_field(field):
         return None
-    kind: Kind
+    kind: ClauseKind
     if word:
         text = word
         kind = "prefix" if piece["star"] else "text"

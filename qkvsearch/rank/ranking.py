@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 # Rows of items to their ids and titles.
-Names = Callable[[np.ndarray], tuple[Sequence[Id], Sequence[str]]]
+NamesOfRows = Callable[[np.ndarray], tuple[Sequence[Id], Sequence[str]]]
 # Python and notebooks display so many hits, with so many reasons each; `to_records` returns all.
 MAX_HITS, MAX_REASONS = 50, 3
 SCORE_DECIMALS = 4
@@ -318,7 +318,7 @@ class Ranking(Sequence[Hit]):
 
 def rank(
     head: Scores | None,
-    names: Names,
+    names: NamesOfRows,
     *,
     k: int,
     offset: int = 0,

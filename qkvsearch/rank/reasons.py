@@ -24,7 +24,7 @@ from qkvsearch.heads.dense_head import MEANING
 from qkvsearch.heads.lexical_head import LEXICAL
 from qkvsearch.heads.rule_heads import RULE_HEADS
 from qkvsearch.heads.search_heads import HEADS
-from qkvsearch.scores.components import Components, Source
+from qkvsearch.scores.components import Components, PartSource
 from qkvsearch.terminal import in_one_line, shorten
 from qkvsearch.text.analysis import HAS_UNSPACED, RUNS, UNSPACED, Analyzer
 from qkvsearch.text.languages import stop_words
@@ -72,7 +72,7 @@ class Reason(NamedTuple):
     value: float
 
 
-class Others(Reason):
+class OtherReasons(Reason):
     """The line of an explanation for all that has no line of its own."""
 
 
@@ -90,10 +90,10 @@ def reason_records(reasons: Sequence[Reason]) -> dict[str, Any]:
     """Return reasons as the fields of a hit: `reasons`, which add up to the score, and `others`,
     what the last of them adds that names nothing.
 
-    >>> reason_records([Reason("rain", 0.75), Others("2 others", 0.25)])["others"]
+    >>> reason_records([Reason("rain", 0.75), OtherReasons("2 others", 0.25)])["others"]
     0.25
     """
-    others = [reason.value for reason in reasons if isinstance(reason, Others)]
+    others = [reason.value for reason in reasons if isinstance(reason, OtherReasons)]
     return {"reasons": [reason._asdict() for reason in reasons], "others": sum(others, 0.0)}
 
 
@@ -113,7 +113,7 @@ class WordReasons:
     def __init__(self, text: str = "") -> None:
         self.text = text
         # The name of each source of parts, computed once: all hits have the same words.
-        self._names: dict[tuple[Source, bool], str] = {}
+        self._names: dict[tuple[PartSource, bool], str] = {}
 
     def quoting(self) -> WordReasons:
         """Return the reasons as they are: they name no items, only single words."""
@@ -153,7 +153,7 @@ class WordReasons:
             reasons[place] = reasons[place]._replace(text=text)
         return reasons
 
-    def _name(self, source: Source, is_whole_item: bool) -> str:
+    def _name(self, source: PartSource, is_whole_item: bool) -> str:
         name = self._names.get((source, is_whole_item))
         if name is None:
             name = self._names[source, is_whole_item] = self._named(*source[:2], is_whole_item)
@@ -186,7 +186,7 @@ class WordReasons:
 class _Lines:
     """The parts of a score by the words of its query, a line for each word."""
 
-    def __init__(self, parts: Components, name: Callable[[Source, bool], str]) -> None:
+    def __init__(self, parts: Components, name: Callable[[PartSource, bool], str]) -> None:
         self.parts = parts
         numbers: dict[str, int] = {}
         line_of: list[int] = []
@@ -315,13 +315,13 @@ def few(values: Sequence[float], text: Callable[[int], str]) -> list[Reason]:
     text: returns the text of the i-th line; called only for lines that are shown.
 
     >>> few([6.0, -3.0, 0.5, 0.25], "abcd".__getitem__)[1:]
-    [Reason(text='b', value=-3.0), Others(text='2 others', value=0.75)]
+    [Reason(text='b', value=-3.0), OtherReasons(text='2 others', value=0.75)]
     """
     shown, smaller = largest(values)
     reasons = [Reason(text(i), values[i]) for i in shown]
     if smaller:
         rest = sum(values[i] for i in smaller)
-        reasons.append(Others(f"{len(smaller):,} others", rest))
+        reasons.append(OtherReasons(f"{len(smaller):,} others", rest))
     return reasons
 
 

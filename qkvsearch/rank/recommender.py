@@ -24,7 +24,7 @@ from qkvsearch.rank.owner_rules import NO_RULES, QueryRules
 from qkvsearch.rank.questions import NEXT_ITEM, PREFERENCES, RecommendQuestion
 from qkvsearch.rank.text_search import POPULAR, popularity
 from qkvsearch.scores.approximate import ALL_ITEMS, Filter, fuse_candidates
-from qkvsearch.scores.components import Components, Source
+from qkvsearch.scores.components import Components, PartSource
 from qkvsearch.scores.fusion import Scores, weighted_sum
 from qkvsearch.store import StoredCatalog
 from qkvsearch.tables.ids import id_text
@@ -192,8 +192,8 @@ class Recommender:
         if not model.known[rows].any():
             return None
         ids, _ = self.catalog.names(rows)
-        sources = [Source(NEXT_ITEM, id_) for id_ in ids]
-        sources.append(Source(CONSTANT, None))
+        sources = [PartSource(NEXT_ITEM, id_) for id_ in ids]
+        sources.append(PartSource(CONSTANT, None))
 
         @cache  # computed for the first hit that is explained
         def vectors() -> np.ndarray:
@@ -266,7 +266,7 @@ class Recommender:
 
 def history_head(name: str, scored: HistoryScores, labels: Sequence[Any]) -> Scores:
     """Return a history's scores with their parts. labels: one for each item of the history."""
-    sources = [Source(name, label) for label in labels]
+    sources = [PartSource(name, label) for label in labels]
 
     def parts(position: int) -> Components:
         return Components.pairs(sources, [None], scored.addends(position)[:, None])

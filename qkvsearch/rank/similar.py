@@ -51,7 +51,7 @@ from qkvsearch.scores.approximate import (
     Filter,
     fuse_candidates,
 )
-from qkvsearch.scores.components import Components, PartsOf, Source
+from qkvsearch.scores.components import Components, PartsOf, PartSource
 from qkvsearch.scores.fusion import Scores, fuse, summed
 from qkvsearch.text.analysis import HAS_UNSPACED
 from qkvsearch.text.labelled import LabelledVectors
@@ -222,14 +222,14 @@ class Neighbours:
         ids, _ = self.texts.catalog.names(self.positions)
         items = ids if len(ids) > 1 else [None]
 
-        def named(source: Source) -> Source:
+        def named(source: PartSource) -> PartSource:
             i, label = source.query
-            return Source(source.head, label, items[i])
+            return PartSource(source.head, label, items[i])
 
         return replace(head, parts=lambda position: parts(position).renamed(named))
 
 
-class Line(NamedTuple):
+class ReasonLine(NamedTuple):
     """A line of reasons: what it adds, and its text, which is made where it is shown."""
 
     value: float
@@ -281,7 +281,7 @@ class NeighbourReasons:
 
     def __call__(self, position: int, parts: Components, score: float) -> list[Reason]:
         """Return the reasons for the score of the item in this row, from the parts of the score."""
-        wholes: dict[Source, float] = {}  # what the sources add that are whole items
+        wholes: dict[PartSource, float] = {}  # what the sources add that are whole items
         words: dict[Any, list[int]] = {}  # and, by item, those that are its words
         for row, (source, key, is_constant) in enumerate(
             zip(parts.sources, parts.first_keys, are_constant(parts), strict=True)
@@ -293,7 +293,7 @@ class NeighbourReasons:
             else:
                 words.setdefault(source.item, []).append(row)
         lines = [
-            Line(value, partial(self._of_item, source, position))
+            ReasonLine(value, partial(self._of_item, source, position))
             for source, value in wholes.items()
         ]
         for item, rows in words.items():
@@ -307,7 +307,7 @@ class NeighbourReasons:
         of_item = self.texts.item_texts.of
         return shared_runs(of_item(row), of_item(position), self.texts.models.analyzer)
 
-    def _of_item(self, source: Source, position: int) -> str:
+    def _of_item(self, source: PartSource, position: int) -> str:
         row, title = self.items[source.item]
         if source.head == COLLABORATIVE:
             return self._people(row, title, position)
@@ -331,7 +331,7 @@ class NeighbourReasons:
 
 def _by_words(
     title: str, parts: Components, rows: Sequence[int], shared: Callable[[], list[str]]
-) -> list[Line]:
+) -> list[ReasonLine]:
     """Return a line for all that words add by similar meanings, and one for the words that both
     texts have, in any form.
 
@@ -354,11 +354,11 @@ def _by_words(
         same = _by_runs(same, shared())
     value_of_same = sum(same.values())
     value_of_others = float(values.sum()) - value_of_same
-    lines = [Line(value_of_others, partial(_similar_meaning, title))]
+    lines = [ReasonLine(value_of_others, partial(_similar_meaning, title))]
     if same:
         largest = sorted(same, key=lambda word: -abs(same[word]))
         named = listed_names(largest, MAX_NAMED)
-        lines.append(Line(value_of_same, lambda: f"same words as {short(title)}: {named}"))
+        lines.append(ReasonLine(value_of_same, lambda: f"same words as {short(title)}: {named}"))
     return lines
 
 

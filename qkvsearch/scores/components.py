@@ -44,7 +44,7 @@ class ScoreComponent(NamedTuple):
         return fields
 
 
-class Source(NamedTuple):
+class PartSource(NamedTuple):
     """The query's side of a part: the head, the piece of the query, and the item it belongs to."""
 
     head: str
@@ -64,7 +64,7 @@ class Components:
     ([2.0, -0.5], [2.0, -0.5])
     """
 
-    sources: Sequence[Source]
+    sources: Sequence[PartSource]
     keys: Sequence[Any]
     rows: np.ndarray
     columns: np.ndarray
@@ -74,14 +74,14 @@ class Components:
     def of(cls, parts: Iterable[ScoreComponent]) -> Components:
         """Build from a few parts."""
         parts = list(parts)
-        sources = [Source(part.head, part.query, part.item) for part in parts]
+        sources = [PartSource(part.head, part.query, part.item) for part in parts]
         values = np.array([part.value for part in parts], dtype=np.float64)
         indices = np.arange(len(parts))
         return cls(sources, [part.key for part in parts], indices, indices, values)
 
     @classmethod
     def pairs(
-        cls, sources: Sequence[Source], keys: Sequence[Any], values: np.ndarray
+        cls, sources: Sequence[PartSource], keys: Sequence[Any], values: np.ndarray
     ) -> Components:
         """Build from a table: what each source adds with each key, (n_sources, n_keys)."""
         if not values.size:
@@ -94,7 +94,7 @@ class Components:
         """Build from the parts of several sums."""
         if len(several) == 1:
             return several[0]
-        sources: list[Source] = []
+        sources: list[PartSource] = []
         keys: list[Any] = []
         rows: list[np.ndarray] = []
         columns: list[np.ndarray] = []
@@ -153,7 +153,7 @@ class Components:
         constant = ScoreComponent(head, None, None, own + value)
         return Components.joined([parts, Components.of([constant])])
 
-    def renamed(self, rename: Callable[[Source], Source]) -> Components:
+    def renamed(self, rename: Callable[[PartSource], PartSource]) -> Components:
         """Return the same parts with other sources."""
         return replace(self, sources=[rename(source) for source in self.sources])
 
@@ -186,7 +186,7 @@ class Components:
         Parts without a piece of the query stay as they are, with their first keys.
         """
         first: dict[Any, int] = {}
-        sources: list[Source] = []
+        sources: list[PartSource] = []
         rows = np.empty(len(self.sources), dtype=np.int64)
         for number, source in enumerate(self.sources):
             # A source without a piece of the query is a piece of its own.

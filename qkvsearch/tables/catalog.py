@@ -118,7 +118,7 @@ class Catalog:
 
 
 @dataclass(frozen=True)
-class ItemTexts:
+class ItemCells:
     """The rows of a file of items, as text.
 
     ids: of each row. frame: the columns id, title, then the source's own, under names that differ
@@ -206,7 +206,7 @@ def catalog_of_ids(ids: Ids) -> Catalog:
 
 def item_texts(
     frame: pd.DataFrame, columns: Columns, report: ReadReport, log: Table | None = None
-) -> ItemTexts:
+) -> ItemCells:
     """Choose the columns and return the rows of items.
 
     Rows without an id, with a spreadsheet's error for an id, or with totals are skipped and counted
@@ -248,7 +248,7 @@ def item_texts(
             check_column(name, list(frame), report.file, "`text_columns`") for name in columns.text
         ]
         searched = tuple("title" if name == choice.title else stored[name] for name in named)
-    return ItemTexts(
+    return ItemCells(
         ids,
         pd.DataFrame(texts),
         spelled,
@@ -326,7 +326,7 @@ def without_moved_times(
 
 
 def _searched(
-    items: ItemTexts, columns: Mapping[str, TypedColumn], report: ReadReport
+    items: ItemCells, columns: Mapping[str, TypedColumn], report: ReadReport
 ) -> tuple[str, ...]:
     """Return the title and all columns of texts, lists, amounts with a unit, and dates with other
     words that search reads, the shortest first, and describe the choice in `report`. An id that
@@ -414,7 +414,7 @@ def _stored_names(names: Sequence[str], choice: CatalogChoice) -> dict[str, str]
     return stored
 
 
-def _notes_on_names(items: ItemTexts) -> list[str]:
+def _notes_on_names(items: ItemCells) -> list[str]:
     """Return a note on each column whose name means something else as well, or in another case."""
     own = {stored: name for stored, name in items.spelled.items() if stored not in OWN_NAMES}
     notes = []
@@ -440,7 +440,7 @@ def _notes_on_names(items: ItemTexts) -> list[str]:
 # --- the types of the columns ---
 
 
-def _requested_types(columns: Columns, items: ItemTexts, file: str) -> dict[str, str]:
+def _requested_types(columns: Columns, items: ItemCells, file: str) -> dict[str, str]:
     """Return the types that the caller names, by the names in `items`. Raises `DataError`."""
     stored = {name: column for column, name in items.spelled.items()}
     types: dict[str, str] = {}
@@ -457,7 +457,7 @@ def _requested_types(columns: Columns, items: ItemTexts, file: str) -> dict[str,
     return types
 
 
-def _typed(items: ItemTexts, name: str, requested: str | None, report: ReadReport) -> TypedColumn:
+def _typed(items: ItemCells, name: str, requested: str | None, report: ReadReport) -> TypedColumn:
     """Convert a column; emptied cells are noted. Raises `DataError` where all are emptied."""
     texts = items.frame[name]
     if name == "id":

@@ -37,7 +37,7 @@ from qkvsearch.tables.joining import with_details
 from qkvsearch.tables.layouts import LINES, in_rows, rows_of_objects
 from qkvsearch.tables.log import interactions_from_table
 from qkvsearch.tables.report import ReadReport
-from qkvsearch.tables.table import Table, TableEncoder, different_rows
+from qkvsearch.tables.table import Table, TableBuilder, different_rows
 
 # A table with the report on how it was read.
 ReadTable: TypeAlias = tuple[Table, ReadReport]
@@ -272,7 +272,7 @@ def load(
     columns = columns or Columns()
     layout = (columns.layout or "rows") if is_log else "rows"
     delimiter, header = LINES if layout == "lists" else (columns.delimiter, None)
-    encoder = TableEncoder()
+    encoder = TableBuilder()
     reports: list[ReadReport] = []
     names: list[set[str]] = []
     sources = _sources(source, name, columns)
@@ -311,7 +311,7 @@ def rows_of_items(table: Table, report: ReadReport, columns: Columns) -> ReadTab
     return with_fields(table, report, columns.ignore)
 
 
-def _add_frame(encoder: TableEncoder, frame: pd.DataFrame, name: str) -> ReadReport:
+def _add_frame(encoder: TableBuilder, frame: pd.DataFrame, name: str) -> ReadReport:
     """Add a frame as text, without the rows that have too long cells. An index with a name is a
     column, and so is one of texts, such as ids.
     """

@@ -28,7 +28,7 @@ MAX_YEARS_BY_DECADE = 200
 DECADE, CENTURY = 10, 100
 
 
-class Span(NamedTuple):
+class DateSpan(NamedTuple):
     """The first and the last moment of a date, as numbers that grow with time."""
 
     first: int
@@ -36,7 +36,7 @@ class Span(NamedTuple):
 
 
 @lru_cache(maxsize=1 << 16)
-def span_of(text: str) -> Span | None:
+def span_of(text: str) -> DateSpan | None:
     """Return the span of a stored date, or of the beginning of one; None for any other text.
 
     >>> span_of("1850") == span_of("1850-01-01/1850-12-31"), span_of("1850-13")
@@ -52,13 +52,13 @@ def span_of(text: str) -> Span | None:
     starts, ends = _moments(first), _moments(last or first)
     if starts is None or ends is None or starts.first > ends.last:
         return None
-    return Span(starts.first, ends.last)
+    return DateSpan(starts.first, ends.last)
 
 
-def _moments(end: str) -> Span | None:
+def _moments(end: str) -> DateSpan | None:
     """Return the first and the last moment of one end of a span."""
     if end == OPEN:
-        return Span(_moment(FIRST_YEAR, 1, 1, 0, 0, 0), _moment(LAST_YEAR, 12, 31, 23, 59, 59))
+        return DateSpan(_moment(FIRST_YEAR, 1, 1, 0, 0, 0), _moment(LAST_YEAR, 12, 31, 23, 59, 59))
     match = re.fullmatch(END, end)
     if match is None:
         return None
@@ -73,7 +73,7 @@ def _moments(end: str) -> Span | None:
     is_day = parts[1] is None or 1 <= parts[1] <= n_days
     if not is_day or first[2] > 23 or first[3] > 59 or first[4] > 59:
         return None
-    return Span(_moment(year, *first), _moment(year, *last))
+    return DateSpan(_moment(year, *first), _moment(year, *last))
 
 
 def _filled(parts: Sequence[int | None], instead: Sequence[int]) -> list[int]:
@@ -98,7 +98,7 @@ def year_of(moment: int) -> int:
     return (month_and_year - 1) // 13
 
 
-def overlap(one: Span, other: Span) -> bool:
+def overlap(one: DateSpan, other: DateSpan) -> bool:
     """Return whether two dates may be the same."""
     return one.first <= other.last and other.first <= one.last
 

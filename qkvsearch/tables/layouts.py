@@ -20,15 +20,15 @@ from qkvsearch.tables.columns.facts import are_missing
 from qkvsearch.tables.columns.lists import MAX_PYTHON
 from qkvsearch.tables.files import frames
 from qkvsearch.tables.files.repeated_keys import (
-    SkippedRows,
+    RowsOfRepeatedKeys,
     object_of_pairs,
     python_value,
     repeated_key,
 )
 from qkvsearch.tables.report import FILE_ROWS, ReadReport
-from qkvsearch.tables.table import Table, TableEncoder
+from qkvsearch.tables.table import Table, TableBuilder
 
-Rows = tuple[Table, ReadReport]
+ReadTable = tuple[Table, ReadReport]
 LINES = ("\x1f", ["line"])  # the delimiter and the names of a file that is read line by line
 DECODER = json.JSONDecoder(object_pairs_hook=object_of_pairs)
 SAMPLE = 1_000  # cells of a column that are looked at
@@ -48,16 +48,16 @@ def layout_hint(table: Table, report: ReadReport) -> str:
     return ""
 
 
-def in_rows(table: Table, report: ReadReport, columns: Columns) -> Rows:
+def in_rows(table: Table, report: ReadReport, columns: Columns) -> ReadTable:
     """Bring a table that is read as lists or as a matrix into rows of a user and an item."""
     if columns.layout == "lists":
         return _rows_of_lists(table, report, columns.delimiter)
     return _rows_of_matrix(table, report, columns)
 
 
-def _rows_of_lists(table: Table, report: ReadReport, delimiter: str | None) -> Rows:
+def _rows_of_lists(table: Table, report: ReadReport, delimiter: str | None) -> ReadTable:
     """Read lines of a user and items, which blanks separate by default."""
-    encoder = TableEncoder()
+    encoder = TableBuilder()
     n_lines = n_alone = 0
     for numbers, lines in frames.batched(_lines(table, report, delimiter)):
         n_items = np.array([len(line) - 1 for line in lines], np.int64)
@@ -119,7 +119,7 @@ def _is_header(line: Sequence[str], report: ReadReport) -> bool:
     return True
 
 
-def _rows_of_matrix(table: Table, report: ReadReport, columns: Columns) -> Rows:
+def _rows_of_matrix(table: Table, report: ReadReport, columns: Columns) -> ReadTable:
     """Read a matrix with a row for each user and a column for each item: likes if all cells are 1.
     An empty cell is nothing, and so is 0 unless it is on the declared scale.
     """
@@ -133,7 +133,7 @@ def _rows_of_matrix(table: Table, report: ReadReport, columns: Columns) -> Rows:
     report.notes.append(f"a matrix of {size}")
     item, value = ("itemid", "stars") if ignore & {"item", "rating"} else ("item", "rating")
     low, high = columns.rating_scale or (1.0, 1.0)
-    encoder = TableEncoder()
+    encoder = TableBuilder()
     n_zero = 0
     are_likes = True
     for span in pieces_of(max(1, len(table)), frames.rows_at_once(len(names))):
@@ -160,7 +160,7 @@ def _rows_of_matrix(table: Table, report: ReadReport, columns: Columns) -> Rows:
     return cells, report
 
 
-def rows_of_objects(table: Table, report: ReadReport) -> Rows:
+def rows_of_objects(table: Table, report: ReadReport) -> ReadTable:
     """Make a row of each object where a column has lists of items, as of Google Analytics."""
     names = [name for name in table.columns if folded(name) != "id"]  # it may be of an order
     if named("item", names):
@@ -172,9 +172,9 @@ def rows_of_objects(table: Table, report: ReadReport) -> Rows:
         return table, report
     width = len(table.columns) - 1 + len(keys)
     frames.check_width(width, report.file)
-    encoder = TableEncoder()
+    encoder = TableBuilder()
     n_before = len(table)
-    skipped = SkippedRows(report)
+    skipped = RowsOfRepeatedKeys(report)
     columns = {key: column for key, column in table.columns.items() if key != name}
     objects = (
         (row, entry, CELL_BYTES * width) for row, entry in _objects_of_rows(table, name, skipped)
@@ -194,7 +194,7 @@ def rows_of_objects(table: Table, report: ReadReport) -> Rows:
 
 
 def _objects_of_rows(
-    table: Table, name: str, skipped: SkippedRows
+    table: Table, name: str, skipped: RowsOfRepeatedKeys
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield each object in a column with its row, and an empty object for a row without one. Rows
     in which an object has a key twice are skipped.

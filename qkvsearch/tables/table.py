@@ -267,7 +267,7 @@ def different_rows(table: Table, names: Sequence[str]) -> pd.DataFrame:
 # --- pieces to a table ---
 
 
-class ColumnEncoder:
+class ColumnBuilder:
     """A column piece after piece: as numbers as long as all its cells are, else by its texts."""
 
     def __init__(self, n_empty: int) -> None:
@@ -375,7 +375,7 @@ class ColumnEncoder:
             self._numbers.append(np.where(values == EMPTY[4], EMPTY[8], values))
 
 
-class TableEncoder:
+class TableBuilder:
     """A table piece after piece, of one file or several. A column is empty where a piece lacks it.
 
     n_rows: of all pieces. names: the columns of the file that is read.
@@ -386,7 +386,7 @@ class TableEncoder:
         self.names: set[Any] = set()
         self._file = 0
         self._filled: set[Any] = set()
-        self._columns: dict[Any, ColumnEncoder] = {}
+        self._columns: dict[Any, ColumnBuilder] = {}
         self._starts, self._firsts = GrowingArray(np.int64), GrowingArray(np.int64)
         self._next: int | None = None
 
@@ -397,7 +397,7 @@ class TableEncoder:
             self.encoder(name).add_texts(codes, [str(text) for text in texts])
         self.add_rows(frame.index.to_numpy(np.int64))
 
-    def encoder(self, name: Any) -> ColumnEncoder:
+    def encoder(self, name: Any) -> ColumnBuilder:
         """Return the encoder of a column to add a piece to, a new one for a new column.
 
         Names that differ in their Unicode form alone are one, unless the piece has both.
@@ -407,7 +407,7 @@ class TableEncoder:
             name = one_name
         self._filled.add(name)
         if name not in self._columns:
-            self._columns[name] = ColumnEncoder(self.n_rows)
+            self._columns[name] = ColumnBuilder(self.n_rows)
         return self._columns[name]
 
     def add_rows(self, numbers: np.ndarray) -> None:
@@ -448,7 +448,7 @@ class TableEncoder:
 
 def table_of(frame: pd.DataFrame) -> Table:
     """Encode a frame of text, as `as_text` returns it."""
-    encoder = TableEncoder()
+    encoder = TableBuilder()
     encoder.add(frame)
     return encoder.table()
 

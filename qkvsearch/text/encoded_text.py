@@ -285,7 +285,7 @@ class Focus:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class WordComparison:
     """Cosines of words with themselves in another text, (n_layers + 1, n_words), by depth."""
 
     words: list[str]
@@ -322,7 +322,7 @@ def focus(text: EncodedText, word: str, at: str | None = None) -> Focus:
     return Focus(words[key], float(row[key]), words, row)
 
 
-def compare(a: EncodedText, b: EncodedText) -> Comparison:
+def compare(a: EncodedText, b: EncodedText) -> WordComparison:
     """Compare the vectors of each word that two texts share, layer by layer.
 
     The first occurrence of a word counts, and the mean of its pieces. Raises `QkvError` if no word
@@ -335,7 +335,7 @@ def compare(a: EncodedText, b: EncodedText) -> Comparison:
         raise QkvError("no word is in both texts")
     x = a.word_vectors()[:, [a.position(name) for name in names]]
     y = b.word_vectors()[:, [b.position(name) for name in names]]
-    return Comparison(names, cosine(x, y))
+    return WordComparison(names, cosine(x, y))
 
 
 def cosine(a: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -23,7 +23,7 @@ from qkvsearch.text.vocabulary import Vocabulary
 if TYPE_CHECKING:
     from qkvsearch.text.analyzed import AnalyzedTexts
 
-Columns = Sequence[Sequence[str]]
+TextColumns = Sequence[Sequence[str]]
 # The code of the language that static and minilm know.
 EN = "en"
 
@@ -172,7 +172,7 @@ def dense_heads(weights: Iterable[str]) -> list[str]:
 
 def fitted_encoder(
     head: str,
-    fields: Columns,
+    fields: TextColumns,
     choice: str = "corpus",
     pretrained: TextEncoder | None = None,
     language: str = ENGLISH,
@@ -191,7 +191,7 @@ def fitted_encoder(
 
 
 def learned_encoder(
-    head: str, fields: Columns, language: str = ENGLISH, epochs: int | None = None
+    head: str, fields: TextColumns, language: str = ENGLISH, epochs: int | None = None
 ) -> FittedEncoder:
     """Learn a head's encoder, from a part of a large catalog. epochs: of training; None determines
     the best number.

@@ -24,7 +24,7 @@ from qkvsearch.web.guard import Guard, access
 from qkvsearch.web.problems import log
 from qkvsearch.web.rights import API
 from qkvsearch.web.service import Service
-from qkvsearch.web.settings import Settings
+from qkvsearch.web.settings import ServerSettings
 from qkvsearch.web.unknown_page import handlers_with_page
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ WRITE_ROUTES = ("record", "rule")
 def create_app() -> FastAPI:
     """Create the app of a worker process from the settings that the parent process published."""
     sys.setswitchinterval(SWITCH_INTERVAL)
-    settings = Settings.published()
+    settings = ServerSettings.published()
     logging.basicConfig(format="%(message)s")
     access.setLevel(logging.INFO if settings.log else logging.ERROR)
     logging.getLogger("uvicorn.error").addFilter(_is_news)
@@ -96,7 +96,7 @@ class App(FastAPI):
         return document
 
 
-def make_app(settings: Settings) -> FastAPI:
+def make_app(settings: ServerSettings) -> FastAPI:
     """Make an app over one workspace. Raises `WorkspaceError`."""
     service = Service(settings)
     agents = _agent_tools(service) if settings.mcp else None

@@ -19,7 +19,7 @@ from qkvsearch.web.client import begin_request
 from qkvsearch.web.problems import BUG, Problem, log, problem, problem_of
 from qkvsearch.web.rights import API, IS_HEAD, MCP, PAGE_FILES, check_rights, leads_nowhere
 from qkvsearch.web.service import Service
-from qkvsearch.web.settings import LOOPBACK, Settings
+from qkvsearch.web.settings import LOOPBACK, ServerSettings
 from qkvsearch.web.unread import UNREAD, HeldBytes, NoRoomError
 
 access = logging.getLogger("qkvsearch.access")
@@ -83,14 +83,16 @@ class Guard:
                 headers["Connection"] = "close"
 
         with UNREAD.holding() as held:
-            answer = Answer(send, add_headers, held, is_head)
+            answer = GuardedAnswer(send, add_headers, held, is_head)
             try:
                 await self._answer(scope, request_headers, body, answer)
             finally:
                 seconds = time.perf_counter() - start
                 self._log(scope, method, answer.status, seconds)
 
-    async def _answer(self, scope: Scope, headers: Headers, body: Body, answer: Answer) -> None:
+    async def _answer(
+        self, scope: Scope, headers: Headers, body: Body, answer: GuardedAnswer
+    ) -> None:
         """Answer a request by the app, or refuse it."""
         is_preflight = scope["method"] == "OPTIONS" and "access-control-request-method" in headers
         try:
@@ -203,7 +205,7 @@ def _is_foreign(headers: Headers) -> bool:
     return origin is not None and origin.partition("://")[2] != headers.get("host")
 
 
-class Answer:
+class GuardedAnswer:
     """The answer to a request, as the app sends it. status: 0 before it begins.
 
     add_headers: adds those of every answer. held: counts its bytes. is_head: the body is left out.
@@ -244,7 +246,7 @@ class Answer:
 class Body:
     """The body of a request, as the app receives it."""
 
-    def __init__(self, headers: Headers, receive: Receive, settings: Settings) -> None:
+    def __init__(self, headers: Headers, receive: Receive, settings: ServerSettings) -> None:
         self._receive = receive
         self._settings = settings
         length = headers.get("content-length", "0")

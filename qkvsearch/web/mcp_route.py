@@ -17,7 +17,7 @@ from starlette.types import Message, Receive, Scope, Send
 from qkvsearch.engine import Engine
 from qkvsearch.errors import QkvError
 from qkvsearch.mcp.sdk_server import make_server
-from qkvsearch.mcp.tool_answers import Answer
+from qkvsearch.mcp.tool_answers import ToolAnswer
 from qkvsearch.mcp.tools import Tool, tools_for
 from qkvsearch.web.client import ClientLeftError
 from qkvsearch.web.problems import Problem
@@ -70,7 +70,7 @@ class AgentTools:
         manager = self._everyones if holder_of(scope) is Holder.SEARCH else self._owners
         await manager.handle_request(scope, receive_again, send)
 
-    async def _ask(self, tool: Tool, answer: Callable[[Engine], Answer]) -> Answer:
+    async def _ask(self, tool: Tool, answer: Callable[[Engine], ToolAnswer]) -> ToolAnswer:
         """Answer in the threads of the API. Raises `QkvError`, which a tool can tell."""
         try:
             if tool.reads_only:

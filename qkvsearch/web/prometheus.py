@@ -12,7 +12,7 @@ MEDIA_TYPE = CONTENT_TYPE_LATEST
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 
 
-class Metrics:
+class ServerMetrics:
     """Metrics of this process, stored beside those of the others."""
 
     def __init__(self) -> None:

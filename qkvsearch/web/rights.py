@@ -21,7 +21,7 @@ from starlette.types import Scope
 
 from qkvsearch.errors import QkvError
 from qkvsearch.web.problems import Problem
-from qkvsearch.web.settings import BearerToken, Settings
+from qkvsearch.web.settings import BearerToken, ServerSettings
 
 API = "/api/v1"
 # The tools for agents, where the server has them.
@@ -73,7 +73,7 @@ class Tokens:
         self._search = search
 
     @classmethod
-    def of(cls, settings: Settings) -> Tokens | None:
+    def of(cls, settings: ServerSettings) -> Tokens | None:
         """Read the tokens of a server; None where it has none. Raises `QkvError`."""
         if settings.token_file is None:
             if settings.search_tokens:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from starlette.requests import Request
 
 from qkvsearch.store.search_log import SearchLog, shared_secret, today
-from qkvsearch.web.settings import Settings
+from qkvsearch.web.settings import ServerSettings
 
 if TYPE_CHECKING:
     from qkvsearch.web.api.search_parameters import SearchParameters
@@ -38,7 +38,7 @@ OF_NO_HITS = ("reason", "words", "where", "filter", "operators", "total")
 class Searches:
     """The log of searches of a server, and its visitors."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: ServerSettings) -> None:
         self.log = SearchLog(settings.workspace, settings.log_days, log.error)
         self._visitors = Visitors(settings.shared)
         self._ends = Event()

@@ -22,7 +22,7 @@ from uvicorn.supervisors import Multiprocess
 from qkvsearch.errors import QkvError
 from qkvsearch.store.locks import lock
 from qkvsearch.web.rights import Tokens
-from qkvsearch.web.settings import LOOPBACK, Settings
+from qkvsearch.web.settings import LOOPBACK, ServerSettings
 from qkvsearch.web.slow_clients import BoundedProtocol
 
 log = logging.getLogger("qkvsearch.web")
@@ -58,7 +58,7 @@ if fault:
 
 
 def serve(
-    settings: Settings, host: str, port: int, workers: int, announce: Callable[[str], None]
+    settings: ServerSettings, host: str, port: int, workers: int, announce: Callable[[str], None]
 ) -> None:
     """Answer until SIGTERM or SIGINT. announce: called with the address. Raises `QkvError`."""
     if Tokens.of(settings) is None and host not in LOOPBACK:

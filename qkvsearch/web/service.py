@@ -18,10 +18,10 @@ from qkvsearch.errors import duration
 from qkvsearch.web.client import Client, ClientLeftError, current_client
 from qkvsearch.web.hot_reload import HotReloadEngine
 from qkvsearch.web.problems import RETRY_AFTER, Problem
-from qkvsearch.web.prometheus import Metrics
+from qkvsearch.web.prometheus import ServerMetrics
 from qkvsearch.web.rights import Tokens
 from qkvsearch.web.searches import Searches
-from qkvsearch.web.settings import Settings
+from qkvsearch.web.settings import ServerSettings
 
 T = TypeVar("T")
 MAY_BE_DONE = "; what had begun may still be done"
@@ -49,12 +49,12 @@ class Load:
 class Service:
     """The engine of a workspace, with new builds as they are published. Raises `WorkspaceError`."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: ServerSettings) -> None:
         self.settings = settings
         # A change waits for a writer no longer than a request may take.
         wait = settings.seconds / 2
         self.engine = HotReloadEngine(settings.workspace, wait=wait)
-        self.metrics = Metrics()
+        self.metrics = ServerMetrics()
         self.tokens = Tokens.of(settings)
         self._threads = ThreadPoolExecutor(settings.threads, "answer")
         # Explanations and snippets have threads of their own, so that the others stay free.

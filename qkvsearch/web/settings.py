@@ -31,7 +31,7 @@ METRICS = "PROMETHEUS_MULTIPROC_DIR"
 
 
 @dataclass(frozen=True)
-class Settings:
+class ServerSettings:
     """What a server answers from, whom it answers, and its limits."""
 
     # The folder of the workspace.
@@ -89,7 +89,7 @@ class Settings:
                 del os.environ[name]
 
     @classmethod
-    def published(cls) -> Settings:
+    def published(cls) -> ServerSettings:
         """Return the settings of the process that started this one."""
         fields = json.loads(os.environ[VARIABLE])
         for name in ("workspace", "shared", "token_file"):

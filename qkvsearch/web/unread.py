@@ -31,7 +31,7 @@ class NoRoomError(Exception):
         self.problem = Problem(HTTPStatus.SERVICE_UNAVAILABLE, BUSY, {"Retry-After": RETRY_AFTER})
 
 
-class Reader(Protocol):
+class UnreadConnection(Protocol):
     """A connection with bytes that its client has not read yet."""
 
     @property
@@ -51,7 +51,7 @@ class UnreadAnswers:
 
     def __init__(self) -> None:
         # Connections whose clients read slower than the server writes.
-        self.readers: dict[Reader, None] = {}
+        self.readers: dict[UnreadConnection, None] = {}
         # Bytes of answers that are made and not yet handed to their connection.
         self._n_held = 0
 

@@ -15,22 +15,22 @@ from qkvsearch.errors import DamagedError, QkvError, listed_names
 from qkvsearch.tables.catalog_columns import CatalogColumns
 from qkvsearch.terminal import shorten
 from qkvsearch.where.guarded import TimeLimit, positions
-from qkvsearch.where.mismatch import Cells
-from qkvsearch.where.parameters import Parameters, bound
+from qkvsearch.where.mismatch import CellsOfColumn
+from qkvsearch.where.parameters import SqlParameters, bound
 
 __all__ = ["Where", "cache_key", "matching_in_all"]
 
 # Characters of the expression that an error repeats.
 SHOWN = 200
 # "price < 80", or ("price < ?", [80]), or ("price < :most", {"most": 80}).
-Where: TypeAlias = str | tuple[str] | tuple[str, Parameters]
+Where: TypeAlias = str | tuple[str] | tuple[str, SqlParameters]
 
 
 def matching_in_all(
     tables: Sequence[tuple[sqlite3.Connection, str]],
     columns: CatalogColumns,
     where: Where,
-    cells: Cells,
+    cells: CellsOfColumn,
 ) -> list[np.ndarray]:
     """Return the positions of the rows of each table for which a condition is true, int64, sorted.
 
@@ -90,7 +90,7 @@ def cache_key(where: Where) -> Hashable:
     return expression, *typed
 
 
-def _parts(where: Where) -> tuple[str, Parameters]:
+def _parts(where: Where) -> tuple[str, SqlParameters]:
     """Return the expression, and the values of its `?` or `:name`, composed as the cells are."""
     if isinstance(where, str):
         return composed(where), ()

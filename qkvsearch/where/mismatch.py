@@ -16,7 +16,7 @@ from qkvsearch.terminal import shorten
 if TYPE_CHECKING:
     from sqlglot import exp
 
-Cells = Callable[[StoredColumn], Iterator[Any]]
+CellsOfColumn = Callable[[StoredColumn], Iterator[Any]]
 # How many cells an error shows, how many characters of each, and how many cells are searched.
 SHOWN_CELLS, SHOWN_LENGTH, LOOKED_AT = 3, 30, 100_000
 SHOWN_SQL = 80
@@ -51,7 +51,7 @@ def written(node: exp.Expression) -> str:
     return shorten(node.sql("sqlite"), SHOWN_SQL)
 
 
-def check_pair(left: Value, right: Value, cells: Cells, is_null_safe: bool = False) -> None:
+def check_pair(left: Value, right: Value, cells: CellsOfColumn, is_null_safe: bool = False) -> None:
     """Raise `QkvError` if the two cannot be compared."""
     for value in (left, right):
         if value.is_null and not is_null_safe:
@@ -93,7 +93,7 @@ def check_apart(dates: Sequence[str]) -> None:
                 raise QkvError(f"{shorter!r} already includes {longer!r}: leave one out")
 
 
-def misfit(value: Value, wanted: str, node: exp.Expression, cells: Cells) -> QkvError:
+def misfit(value: Value, wanted: str, node: exp.Expression, cells: CellsOfColumn) -> QkvError:
     """Return the error for an argument of the wrong type."""
     if wanted == "number":
         hint = f"; build with `types` {value.column.name}:number" if value.column else ""
@@ -104,7 +104,7 @@ def misfit(value: Value, wanted: str, node: exp.Expression, cells: Cells) -> Qkv
     return QkvError(f"{shown(value, cells)}, and {written(node)} needs a {wanted}{hint}")
 
 
-def shown(value: Value, cells: Cells, offending: bool = False) -> str:
+def shown(value: Value, cells: CellsOfColumn, offending: bool = False) -> str:
     """Describe a value, with some of its cells. offending: prefer cells that are not numbers."""
     if value.column is None:
         return f"{value.sql} is {_noun(value)}"
@@ -117,7 +117,7 @@ def _noun(value: Value) -> str:
     return TEXT.noun if value.type is None else type_named(value.type).noun
 
 
-def _mismatch(left: Value, right: Value, cells: Cells) -> QkvError:
+def _mismatch(left: Value, right: Value, cells: CellsOfColumn) -> QkvError:
     if left.column is None and right.column is not None:
         left, right = right, left
     offending = left.type == "text" and right.type == "number"

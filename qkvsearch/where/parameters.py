@@ -13,10 +13,10 @@ from qkvsearch._utils.folding import composed
 from qkvsearch._utils.validation import displayed
 from qkvsearch.errors import QkvError
 
-Parameters: TypeAlias = Sequence[Any] | Mapping[str, Any]
+SqlParameters: TypeAlias = Sequence[Any] | Mapping[str, Any]
 
 
-def bound(parameters: Parameters) -> dict[str, Any]:
+def bound(parameters: SqlParameters) -> dict[str, Any]:
     """Return the values of placeholders by name; unnamed ones are "_1", "_2", …. Raises `QkvError`
     for a value that no cell can be compared with.
 

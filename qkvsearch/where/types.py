@@ -16,7 +16,7 @@ from qkvsearch.where.guarded import PURE_FUNCTIONS, no_such_function
 from qkvsearch.where.mismatch import (
     NUMBERS,
     SEARCHED,
-    Cells,
+    CellsOfColumn,
     Value,
     check_apart,
     check_pair,
@@ -88,7 +88,7 @@ def check_types(
     tree: exp.Expression,
     parameters: Mapping[str, Any],
     columns: CatalogColumns,
-    cells: Cells,
+    cells: CellsOfColumn,
 ) -> tuple[dict[str, StoredColumn], Ends]:
     """Return the columns that the condition reads, by their names in it; and for each identifier of
     an uncertain date that < or > compares, the function of the end that it compares: an item
@@ -105,7 +105,9 @@ def check_types(
 class _Types:
     """A check of the whole tree, which collects the columns in `used`."""
 
-    def __init__(self, parameters: Mapping[str, Any], columns: CatalogColumns, cells: Cells):
+    def __init__(
+        self, parameters: Mapping[str, Any], columns: CatalogColumns, cells: CellsOfColumn
+    ):
         self.parameters = parameters
         self.columns = columns
         self.cells = cells

@@ -27,7 +27,7 @@ from qkvsearch.evaluation.made_queries.kinds import (
 from qkvsearch.evaluation.made_queries.query_kind import HEADS, MadeQuery
 from qkvsearch.evaluation.made_queries.related import RelatedWords
 from qkvsearch.evaluation.made_queries.report import rank_of_answer, wilson
-from qkvsearch.evaluation.made_queries.source import Source
+from qkvsearch.evaluation.made_queries.source import QueriedCatalog
 from qkvsearch.evaluation.made_queries.title_beginning import TitleBeginning
 from qkvsearch.evaluation.made_queries.title_synonym import TitleSynonym
 from qkvsearch.evaluation.made_queries.title_typo import TitleTypo, mistyped
@@ -102,7 +102,7 @@ def chinese(build_of):
 
 def made(kind, engine, seed=0):
     """All queries of a kind, and the titles of the items that they were made of."""
-    source = Source(engine.current_build)
+    source = QueriedCatalog(engine.current_build)
     queries = list(kind.make(source, np.random.default_rng(seed)))
     return [(query, source.titles[query.item]) for query in queries]
 
@@ -182,7 +182,7 @@ def test_half_of_a_description_is_in_other_words(build_of, tmp_path, twelve):
 
 
 def test_words_of_a_title_are_among_words_that_the_item_lacks(topics):
-    source = Source(topics.current_build)
+    source = QueriedCatalog(topics.current_build)
     queries = made(WordsAmongAlike(), topics)
     assert queries
     for query, title in queries:
@@ -206,7 +206,7 @@ def test_items_that_are_alike_are_of_the_same_topic_and_never_the_item(kind, top
 
 
 def test_without_the_table_words_alone_tell_what_is_alike(topics, monkeypatch):
-    source = Source(topics.current_build)
+    source = QueriedCatalog(topics.current_build)
     monkeypatch.setattr(sources, "static_table", lambda: None)
     (texts,) = source.texts([8], source.text_columns)
     rows = Alike(source).to(8, "\n".join(texts))
@@ -219,12 +219,12 @@ def test_heads_are_compared_only_where_the_table_tells_what_is_alike(
     kind, topics, german, chinese, monkeypatch
 ):
     """Words alone would flatter the lexical head."""
-    monkeypatch.setattr(Source, "is_long", True)
-    assert kind.carries_heads(Source(topics.current_build))
+    monkeypatch.setattr(QueriedCatalog, "is_long", True)
+    assert kind.carries_heads(QueriedCatalog(topics.current_build))
     for other in (german, chinese):
-        assert not kind.carries_heads(Source(other.current_build))
+        assert not kind.carries_heads(QueriedCatalog(other.current_build))
     monkeypatch.setattr(sources, "static_table", lambda: None)
-    assert not kind.carries_heads(Source(topics.current_build))
+    assert not kind.carries_heads(QueriedCatalog(topics.current_build))
 
 
 @pytest.mark.parametrize(
@@ -253,10 +253,10 @@ def test_signs_of_a_text_are_no_operators_of_a_query(kind, build_of, monkeypatch
 def test_a_word_is_looked_up_once_and_a_name_never(topics, monkeypatch):
     looked_up = []
     monkeypatch.setattr(RelatedWords, "_near", lambda self, token: looked_up.append(token.text))
-    source = Source(topics.current_build)
+    source = QueriedCatalog(topics.current_build)
     texts = ["Today London sees quiet harbor boats", "Quiet harbor boats see London"]
     rows = [(0, [text]) for text in texts]
-    monkeypatch.setattr(Source, "shuffled_texts", lambda self, rng, columns: iter(rows))
+    monkeypatch.setattr(QueriedCatalog, "shuffled_texts", lambda self, rng, columns: iter(rows))
     assert not [*Description().make(source, np.random.default_rng(0))]
     assert "quiet" in looked_up
     assert "london" not in looked_up
@@ -306,7 +306,7 @@ def test_the_same_seed_makes_the_same_queries(topics):
 
 
 def test_kinds_that_compare_heads_have_more_queries(topics):
-    source = Source(topics.current_build)
+    source = QueriedCatalog(topics.current_build)
     queries = make_queries(topics.current_build, 0, 5)
     for_heads = {kind.name for kind in KINDS if HEADS in kind.carries(source)}
     counts = Counter(query.kind for query in queries)
@@ -316,9 +316,9 @@ def test_kinds_that_compare_heads_have_more_queries(topics):
 
 def test_the_means_are_over_kinds_that_compare_heads(topics, twelve):
     short = make_queries(topics.current_build, 0, 5)
-    assert kinds_that_count(short, Source(topics.current_build)) == ["words_among_alike"]
+    assert kinds_that_count(short, QueriedCatalog(topics.current_build)) == ["words_among_alike"]
     few = make_queries(twelve.current_build, 0)
-    counted = kinds_that_count(few, Source(twelve.current_build))
+    counted = kinds_that_count(few, QueriedCatalog(twelve.current_build))
     assert set(counted) == {query.kind for query in few}
 
 
@@ -353,8 +353,8 @@ def test_only_some_kinds_are_made_and_as_among_all(topics):
 def test_a_source_that_exists_is_used(topics, monkeypatch):
     build = topics.current_build
     queries = make_queries(build, 0, 5)
-    source = Source(build)
-    monkeypatch.delattr(kinds, "Source")
+    source = QueriedCatalog(build)
+    monkeypatch.delattr(kinds, "QueriedCatalog")
     assert make_queries(build, 0, 5, source=source) == queries
 
 

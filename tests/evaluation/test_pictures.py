@@ -12,7 +12,7 @@ from qkvsearch.evaluation.made_queries.popularity import FirstByPopularity
 from qkvsearch.evaluation.made_queries.report import KindFigures
 from qkvsearch.evaluation.pictures.made_panels import made_panels
 from qkvsearch.evaluation.pictures.palette import NAMES
-from qkvsearch.evaluation.pictures.panel import Panel, Series, Shape
+from qkvsearch.evaluation.pictures.panel import Panel, PanelShape, Series
 from qkvsearch.evaluation.recommend_protocol import evaluate_recommend
 from qkvsearch.evaluation.results import Evaluation
 
@@ -23,7 +23,7 @@ from qkvsearch.evaluation.pictures.figure import draw, draw_bare, to_bytes  # no
 
 SHARES = Panel(
     "Parts of a whole",
-    Shape.STACKED,
+    PanelShape.STACKED,
     "",
     ["one", "two"],
     "share (%)",
@@ -105,7 +105,7 @@ def seen_labels(axis):
 def test_texts_neither_overlap_nor_leave_the_picture(recommended):
     long = Panel(
         "Groups with long names",
-        Shape.LINES,
+        PanelShape.LINES,
         "users",
         [f"{n},000–1{n},999" for n in range(1, 6)],
         "share",
@@ -175,7 +175,7 @@ def test_a_notebook_shows_the_figure():
 
 
 def test_a_group_without_a_figure_leaves_a_gap():
-    panel = Panel("Gap", Shape.LINES, "x", ["a", "b"], "y", [Series("s", [None, 0.5])])
+    panel = Panel("Gap", PanelShape.LINES, "x", ["a", "b"], "y", [Series("s", [None, 0.5])])
     line = draw([panel]).axes[0].containers[0].lines[0]
     assert line.get_ydata()[1] == 0.5
     assert line.get_ydata()[0] != line.get_ydata()[0]
@@ -232,7 +232,9 @@ def test_searches_by_popularity_are_lines():
 def test_the_numbers_of_an_axis_are_those_of_its_places():
     """Every 2.5%, and not 2%, 5%, 8%."""
     values = Series("first", [0.14, 0.045])
-    panel = Panel("Small shares", Shape.BARS, "", ["a", "b"], "share (%)", [values], is_share=True)
+    panel = Panel(
+        "Small shares", PanelShape.BARS, "", ["a", "b"], "share (%)", [values], is_share=True
+    )
     figure = draw_bare(panel)
     figure.canvas.draw()
     axis = figure.axes[0].xaxis

@@ -10,7 +10,7 @@ import pytest
 from qkvsearch.evaluation import search_tuning
 from qkvsearch.evaluation import tuning_queries as search_queries
 from qkvsearch.evaluation.made_queries.halves import is_held_out, items_of
-from qkvsearch.evaluation.made_queries.source import Source
+from qkvsearch.evaluation.made_queries.source import QueriedCatalog
 from qkvsearch.evaluation.search_parts import PARTS, Parts
 from qkvsearch.evaluation.search_tuning import (
     Asking,
@@ -22,8 +22,8 @@ from qkvsearch.evaluation.search_tuning import (
 )
 from qkvsearch.evaluation.tuning_queries import (
     JUDGED,
-    Query,
     TuningQueries,
+    TuningQuery,
     tuning_queries,
 )
 from qkvsearch.heads.search_settings import SearchSettings
@@ -35,7 +35,9 @@ BETTER = {"families": 0.0}
 
 def asked(kinds=("one", "two"), n=60, carried=ALL):
     """Queries of each kind, which ask for items of their own."""
-    queries = [Query(kind, f"{kind} {item}", {item: 1}) for kind in kinds for item in range(n)]
+    queries = [
+        TuningQuery(kind, f"{kind} {item}", {item: 1}) for kind in kinds for item in range(n)
+    ]
     return TuningQueries(queries, dict.fromkeys(kinds, carried))
 
 
@@ -179,8 +181,8 @@ def test_the_time_limit_holds(build, figures):
 
 
 def test_an_item_is_in_one_half_alone_whichever_way_it_is_asked_for(build):
-    queries = [Query("alike", f"{a} {b}", {b: 1}, a) for a, b in pairwise(range(0, 80, 2))]
-    queries += [Query("alike", f"{b} {a}", {a: 1}, b) for a, b in pairwise(range(0, 80, 2))]
+    queries = [TuningQuery("alike", f"{a} {b}", {b: 1}, a) for a, b in pairwise(range(0, 80, 2))]
+    queries += [TuningQuery("alike", f"{b} {a}", {a: 1}, b) for a, b in pairwise(range(0, 80, 2))]
     halves = _halves(build, queries, np.random.default_rng(0))
     first, second = ({item for query in half for item in items_of(query)} for half in halves)
     assert not first & second
@@ -192,7 +194,9 @@ def test_queries_about_items_of_both_halves_are_counted_and_said(build, figures)
     own = asked(("one",)).queries
     held_out = [query.item for query in own if is_held_out(build, query)]
     others = [query.item for query in own if not is_held_out(build, query)]
-    both = [Query("one", f"{a} {b}", {a: 1, b: 1}) for a, b in zip(held_out, others, strict=False)]
+    both = [
+        TuningQuery("one", f"{a} {b}", {a: 1, b: 1}) for a, b in zip(held_out, others, strict=False)
+    ]
     result = tune_by_queries(build, TuningQueries([*own, *both], {"one": ALL}))
     assert result.in_neither == len(both)
     assert result.queries == result.asked == len(own)
@@ -200,7 +204,7 @@ def test_queries_about_items_of_both_halves_are_counted_and_said(build, figures)
 
 
 def test_judged_queries_are_split_though_they_share_items(build):
-    queries = [Query(JUDGED, f"query {n}", dict.fromkeys(range(20), 1)) for n in range(60)]
+    queries = [TuningQuery(JUDGED, f"query {n}", dict.fromkeys(range(20), 1)) for n in range(60)]
     first, second = _halves(build, queries, np.random.default_rng(0))
     assert len(first) + len(second) == 60
     assert min(len(first), len(second)) > 20
@@ -224,7 +228,7 @@ def test_what_too_few_held_out_queries_tell_of_is_named(build, figures):
 def test_queries_of_one_item_count_as_one_in_the_interval():
     rng = np.random.default_rng(2)
     before, after = rng.random((2, 40))
-    queries = [Query("one", str(item), {item: 1}) for item in range(40)]
+    queries = [TuningQuery("one", str(item), {item: 1}) for item in range(40)]
     once = _compared(before, after, queries, 0)
     twice = _compared(np.tile(before, 2), np.tile(after, 2), queries * 2, 0)
     assert twice["interval"] == pytest.approx(once["interval"])
@@ -272,11 +276,11 @@ def test_titles_tell_about_heads_alone_and_judgements_about_everything(build):
     judged = ({"q": title}, {"q": {item: 2, "nowhere": 1}})
     queries, carried = tuning_queries(build, 0, judged)
     assert carried == {"words_among_alike": {"heads"}, JUDGED: ALL}
-    assert queries[-1] == Query(JUDGED, title, {3: 2})
+    assert queries[-1] == TuningQuery(JUDGED, title, {3: 2})
 
 
 def test_on_long_texts_titles_tell_nothing_and_alike_items_about_columns(build, monkeypatch):
-    monkeypatch.setattr(Source, "is_long", True)
+    monkeypatch.setattr(QueriedCatalog, "is_long", True)
     made = []
     monkeypatch.setattr(
         search_queries, "make_queries", lambda *_, only: [made.extend(sorted(only))][:0]

@@ -11,7 +11,7 @@ from qkvsearch.evaluation.made_queries import report
 from qkvsearch.evaluation.made_queries.kinds import KINDS_BY_NAME, make_queries
 from qkvsearch.evaluation.made_queries.query_kind import MadeQuery
 from qkvsearch.evaluation.made_queries.report import KindFigures, Outcome, n_of_n
-from qkvsearch.evaluation.made_queries.source import Source, sentences
+from qkvsearch.evaluation.made_queries.source import QueriedCatalog, sentences
 from qkvsearch.evaluation.made_queries.title_typo import homophones, mistyped_cjk
 from qkvsearch.evaluation.made_queries.title_words import as_typed
 from qkvsearch.evaluation.metrics import wilson
@@ -50,7 +50,7 @@ def objects(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def source(objects):
-    return Source(objects)
+    return QueriedCatalog(objects)
 
 
 @pytest.fixture(scope="module")

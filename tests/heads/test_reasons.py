@@ -11,7 +11,7 @@ from qkvsearch.rank.reasons import (
     OVERALL,
     SHARE,
     KindsOfItems,
-    Others,
+    OtherReasons,
     Reason,
     WordReasons,
     few,
@@ -143,7 +143,7 @@ def test_a_persons_preferences_have_one_line():
 def test_few_lines_carry_most(drawn):
     found = few(drawn, "r{}".format)
     assert sum(one.value for one in found) == pytest.approx(sum(drawn), abs=1e-9)
-    shown = [one for one in found if not isinstance(one, Others)]
+    shown = [one for one in found if not isinstance(one, OtherReasons)]
     carried = sum(abs(one.value) for one in shown)
     assert len(shown) >= MAX_LINES or carried >= SHARE * sum(map(abs, drawn)) - 1e-9
     assert len(found) <= MAX_LINES + 1

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qkvsearch.scores.components import MAX_LISTED, Components, ScoreComponent, Source
+from qkvsearch.scores.components import MAX_LISTED, Components, PartSource, ScoreComponent
 
 values = st.floats(-100, 100, allow_nan=False)
 labels = st.sampled_from(["sea", "deep", None])
@@ -42,7 +42,7 @@ def test_arrays_hold_the_same_parts(first, second, factor):
 
 
 def test_pairs_are_what_each_source_adds_with_each_key():
-    sources = [Source("h", "sea"), Source("h", "deep", "item")]
+    sources = [PartSource("h", "sea"), PartSource("h", "deep", "item")]
     made = np.arange(6.0).reshape(2, 3)
     parts = Components.joined(
         [
@@ -66,7 +66,7 @@ def test_pairs_are_what_each_source_adds_with_each_key():
 
 def test_a_long_query_and_a_long_item_are_few_parts():
     n = 400
-    sources = [Source("h", f"q{i}") for i in range(n)]
+    sources = [PartSource("h", f"q{i}") for i in range(n)]
     made = np.random.default_rng(0).normal(size=(n, n))
     listed = Components.pairs(sources, [f"k{i}" for i in range(n)], made).listed()
     assert len(listed) == MAX_LISTED + 1

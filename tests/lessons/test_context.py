@@ -5,7 +5,7 @@ import pytest
 
 from qkvsearch.errors import QkvError
 from qkvsearch.lessons import Given, lesson
-from qkvsearch.lessons.parts import Table
+from qkvsearch.lessons.parts import ShownTable
 from qkvsearch.lessons.workbench import Workbench
 
 ANIMAL, STREET, IT, TIRED = 1, 5, 7, 10
@@ -41,7 +41,7 @@ def test_trap_3_only_positions_or_a_look_ahead_mask_tell_them_apart(course):
     assert apart["connected"] == apart["attention"] == 0
     assert apart["positions"] > 0.1
     assert apart["look-ahead"] > 0.1
-    table = next(part for part in told.parts if isinstance(part, Table))
+    table = next(part for part in told.parts if isinstance(part, ShownTable))
     assert [row[1] for row in table.rows] == list(apart.values())  # all are shown
 
 

@@ -6,7 +6,7 @@ import pytest
 from qkvsearch.lessons import Given, lesson
 from qkvsearch.lessons.compute import context_search
 from qkvsearch.lessons.compute.videos import all_titles
-from qkvsearch.lessons.parts import Table
+from qkvsearch.lessons.parts import ShownTable
 from qkvsearch.text.encoders import pretrained
 from qkvsearch.text.pretrained import fetch as models
 
@@ -30,7 +30,7 @@ def test_a_place_of_1_is_the_title_that_was_wanted():
 
 def test_the_lesson_says_that_searches_were_recorded():
     step = lesson("learning").steps[-2]
-    depths, searches = (part for part in step.parts if isinstance(part, Table))
+    depths, searches = (part for part in step.parts if isinstance(part, ShownTable))
     assert len(searches.rows) == len(context_search.QUERIES)
     assert len(depths.columns) == 1 + len(context_search.DEPTHS)
     said = " ".join(getattr(part, "text", "") for part in step.parts)
@@ -61,6 +61,6 @@ class TestMinilm:
 
     def test_ones_own_sentence_is_a_query(self):
         step = lesson("learning", Given(sentence="the bank of the river")).steps[-2]
-        *_, searches = (part for part in step.parts if isinstance(part, Table))
+        *_, searches = (part for part in step.parts if isinstance(part, ShownTable))
         assert searches.rows[-1][0] == "the bank of the river"
         assert searches.rows[-1][3] == "–"

@@ -15,7 +15,7 @@ from qkvsearch.lessons.exports.document import to_document
 from qkvsearch.lessons.exports.markdown import to_markdown
 from qkvsearch.lessons.exports.notebook import to_notebook
 from qkvsearch.lessons.messages import shown
-from qkvsearch.lessons.parts import Curve, Lesson, Matrix, Step, Table, Text
+from qkvsearch.lessons.parts import Curve, Lesson, Matrix, ShownTable, Step, Text
 from qkvsearch.lessons.quizzes import Quiz
 from qkvsearch.lessons.workbench import Workbench
 
@@ -37,7 +37,7 @@ def odd():
     parts = [
         Text("Then `a < b`, and <PAD> is a token."),
         Matrix("scores", array, ["a", "<PAD>"], ["a", "p|q"], "score", None, visible),
-        Table("words", ["word", "count"], [["水", np.int64(3)], ["a", 0.5]]),
+        ShownTable("words", ["word", "count"], [["水", np.int64(3)], ["a", 0.5]]),
         Curve("loss", "step", np.linspace(1, 0, 101)),
     ]
     quiz = Quiz("odd.1", "Which?", 1.0, "Because.", choices=("this", "that"))

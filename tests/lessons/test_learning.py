@@ -8,7 +8,7 @@ from qkvsearch.errors import QkvError
 from qkvsearch.lessons import Given, lesson
 from qkvsearch.lessons.compute import learning
 from qkvsearch.lessons.drawings import Heads
-from qkvsearch.lessons.parts import Curve, Table, Text
+from qkvsearch.lessons.parts import Curve, ShownTable, Text
 from qkvsearch.text.encoders import pretrained
 from qkvsearch.text.pretrained import fetch as models
 
@@ -195,7 +195,7 @@ class TestRecorded:
         keys = [cut["key"] for cut in recorded.removed if cut["head"] is None]
         assert keys == [name for name in recorded.text.words if name != "it"]
         step = step_of(lesson("learning"), "Take a weight away")
-        (table,) = (part for part in step.parts if isinstance(part, Table))
+        (table,) = (part for part in step.parts if isinstance(part, ShownTable))
         assert sorted(row[0] for row in table.rows) == sorted(keys)
 
 

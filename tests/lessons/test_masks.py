@@ -7,7 +7,7 @@ from qkvsearch.errors import DataError
 from qkvsearch.lessons import Given, lesson
 from qkvsearch.lessons.compute import masks
 from qkvsearch.lessons.exports.document import compared_weights
-from qkvsearch.lessons.parts import Matrix, Switch, Table, Text
+from qkvsearch.lessons.parts import Matrix, ShownTable, Switch, Text
 from qkvsearch.lessons.workbench import MASKS, Workbench
 
 
@@ -130,7 +130,7 @@ def test_a_finite_number_is_uniform_only_where_it_replaces_the_scores(taught):
     assert step.computed["float32"].dtype == np.float32
     np.testing.assert_array_equal(step.computed["float32"], [0.25] * 4)
     np.testing.assert_allclose(step.computed["float64"], [0.032, 0.087, 0.237, 0.644], atol=5e-4)
-    (table,) = parts(step, Table)
+    (table,) = parts(step, ShownTable)
     assert len(table.rows) == 4
 
 

@@ -13,7 +13,7 @@ from qkvsearch.lessons.drawings import Arrows, AttendedText, Drawing, Flow, Head
 from qkvsearch.lessons.exports.document import compared_weights
 from qkvsearch.lessons.exports.page import to_page
 from qkvsearch.lessons.messages import shown
-from qkvsearch.lessons.parts import Curve, Formula, Lesson, Matrix, Step, Switch, Table, Text
+from qkvsearch.lessons.parts import Curve, Formula, Lesson, Matrix, ShownTable, Step, Switch, Text
 from qkvsearch.lessons.quizzes import Quiz
 from qkvsearch.lessons.workbench import Workbench
 
@@ -134,7 +134,7 @@ def test_every_matrix_table_and_workbench_is_there_unrounded(name, taught):
         for part in step.parts:
             if isinstance(part, Matrix):
                 check(next(tables), part.name, part.array)
-            if isinstance(part, Table):
+            if isinstance(part, ShownTable):
                 check_table(next(tables), part)
             if isinstance(part, Switch):
                 for setting in part.settings:
@@ -163,7 +163,7 @@ def check_table(table, part):
 
 def check_drawing(tables, part):
     for headings, rows in part.tables:
-        check_table(next(tables), Table(part.caption, headings, rows))
+        check_table(next(tables), ShownTable(part.caption, headings, rows))
 
 
 def check_bench(tables, part):
@@ -215,7 +215,7 @@ def test_what_is_written_is_text_and_never_markup():
         Text(f"{evil} & `{evil}`"),
         Formula(evil),
         Matrix(evil, array, [evil], [evil], "score", np.array([[evil]])),
-        Table(evil, [evil, evil], [[evil, evil]]),
+        ShownTable(evil, [evil, evil], [[evil, evil]]),
         Curve(evil, evil, np.arange(3)),
         Workbench("b", evil, {"queries": array, "keys": array}, [evil], [evil], normalize="none"),
         Flow("f", evil, bench, evil, evil),

@@ -8,7 +8,7 @@ import qkvsearch
 from qkvsearch.lessons.compute import recommender
 from qkvsearch.lessons.compute.recommender import MIDDLE, PENALTY, RATE, RATINGS, descend, start
 from qkvsearch.lessons.messages import shown
-from qkvsearch.lessons.parts import Table
+from qkvsearch.lessons.parts import ShownTable
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +36,7 @@ def test_the_gradient_by_hand_and_the_step_by_it_are_those_of_descent(course):
     (ratings,) = (
         part
         for part in course.steps[1].parts
-        if isinstance(part, Table) and part.caption == "The ratings of Ana"
+        if isinstance(part, ShownTable) and part.caption == "The ratings of Ana"
     )
     users, _ = start(RATINGS.shape)
     known = ~np.isnan(RATINGS)

@@ -5,7 +5,7 @@ import pytest
 
 from qkvsearch.attention.layers import MultiHeadAttention
 from qkvsearch.lessons.compute.translation import DENSE, SOURCE, written
-from qkvsearch.lessons.parts import Matrix, Table, Text
+from qkvsearch.lessons.parts import Matrix, ShownTable, Text
 from qkvsearch.lessons.workbench import Workbench
 
 
@@ -53,7 +53,7 @@ def test_three_words_attend_to_four_characters(steps, taught):
 @pytest.mark.point(11)
 def test_three_steps_of_a_person_beside_three_of_vectors(steps, whole):
     step = steps(11)
-    table = next(part for part in step.parts if isinstance(part, Table))
+    table = next(part for part in step.parts if isinstance(part, ShownTable))
     assert len(table.columns) == 2
     assert len(table.rows) == 3
     for found, name in zip(
@@ -70,7 +70,7 @@ def test_the_prediction_vector_becomes_the_next_word(steps):
     assert step.computed["word"] == "goes"
     assert step.computed["scores"].shape == (6,)
     np.testing.assert_allclose(step.computed["probabilities"].sum(), 1)
-    table = next(part for part in step.parts if isinstance(part, Table))
+    table = next(part for part in step.parts if isinstance(part, ShownTable))
     assert max(table.rows, key=lambda row: row[1])[0] == "goes"
 
 

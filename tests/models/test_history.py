@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from qkvsearch.models.confidences import Feedback
-from qkvsearch.models.user_history import History, Interaction
+from qkvsearch.models.user_history import History, PastInteraction
 
 FEEDBACK = Feedback(usual_weight=2.0, usual_weights=np.array([2.0, 4.0, 0.0], np.float32))
 
@@ -20,7 +20,7 @@ def after(*records):
     """Weight and confidence by item."""
     history = past()
     found = history.then(
-        history.recorded_later([Interaction(*record) for record in records]), FEEDBACK
+        history.recorded_later([PastInteraction(*record) for record in records]), FEEDBACK
     )
     pairs = zip(found.weights.tolist(), found.confidences.tolist(), strict=True)
     return dict(zip(found.positions.tolist(), pairs, strict=True))
@@ -55,7 +55,7 @@ def test_an_item_that_nobody_met_is_compared_with_the_whole_log():
 
 
 def test_records_of_the_same_second_stay_in_order():
-    records = [Interaction(0, None, 20), Interaction(1, None, 20)]
+    records = [PastInteraction(0, None, 20), PastInteraction(1, None, 20)]
     assert [one.time for one in past().recorded_later(records)] == [20, 21]
 
 

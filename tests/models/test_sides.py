@@ -8,7 +8,7 @@ from scipy.sparse import csr_matrix
 
 from qkvsearch.models.implicit_als import (
     ROTATION_BATCH,
-    Side,
+    FactorSide,
     principal_axes,
 )
 from qkvsearch.models.pairs import by_user_and_by_item
@@ -21,7 +21,9 @@ def sides():
     """More users than are turned at once, and items; 5 components, in 16 with the padding."""
     met = np.random.default_rng(0).random((2 * ROTATION_BATCH + 3, 30)) < 0.2
     rng = np.random.default_rng(1)
-    return tuple(Side.start(p, D, 1, rng, 1) for p in by_user_and_by_item(csr_matrix(met * 1.0)))
+    return tuple(
+        FactorSide.start(p, D, 1, rng, 1) for p in by_user_and_by_item(csr_matrix(met * 1.0))
+    )
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from qkvsearch.tables.files.tables import read_encoded, read_table
 from qkvsearch.tables.sources import read_source
 from qkvsearch.tables.table import (
     NumberColumn,
-    TableEncoder,
+    TableBuilder,
     TextColumn,
     different_rows,
     table_of,
@@ -202,8 +202,8 @@ def test_a_log_of_long_cells_is_read_by_bytes(tmp_path, monkeypatch):
     (tmp_path / "log.csv").write_text("\n".join(["user,item,note", *lines]))
     whole, report = read_table(tmp_path / "log.csv")
     sizes = []
-    add = TableEncoder.add
-    monkeypatch.setattr(TableEncoder, "add", lambda t, f: sizes.append(len(f)) or add(t, f))
+    add = TableBuilder.add
+    monkeypatch.setattr(TableBuilder, "add", lambda t, f: sizes.append(len(f)) or add(t, f))
     monkeypatch.setattr(delimited, "BLOCK", 5_000)
     table, again = read_encoded(tmp_path / "log.csv")
     pd.testing.assert_frame_equal(table.frame(), whole, check_dtype=False)
@@ -220,7 +220,7 @@ numbers_or_words = st.one_of(
 def test_an_encoded_column_gives_back_its_cells(pieces, are_small):
     if are_small:
         pieces = [[(cell or "")[:3].rstrip("-") or None for cell in piece] for piece in pieces]
-    encoder, cells, place = TableEncoder(), [], 1
+    encoder, cells, place = TableBuilder(), [], 1
     for piece in pieces:
         frame = pd.DataFrame({"a": pd.Series(piece, dtype=object)})
         encoder.add(frame.set_axis(range(place, place + len(piece))))
@@ -239,7 +239,7 @@ def test_an_encoded_column_gives_back_its_cells(pieces, are_small):
 
 def test_whole_numbers_take_four_bytes_until_one_is_longer_and_words_make_all_of_them_text():
     kinds = []
-    encoder = TableEncoder()
+    encoder = TableBuilder()
     for place, cell in enumerate([None, "5", "5000000000", "x", "6"]):
         encoder.add(pd.DataFrame({"a": [cell]}, index=[place], dtype=object))
         column = encoder.encoder("a")

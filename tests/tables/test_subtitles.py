@@ -6,7 +6,7 @@ import pytest
 
 from qkvsearch.errors import DataError
 from qkvsearch.tables.columns.html import plain_text
-from qkvsearch.tables.documents.rolling_captions import Cue, Line, said_once
+from qkvsearch.tables.documents.rolling_captions import CaptionLine, Cue, said_once
 from qkvsearch.tables.documents.subtitles import read_subtitles
 
 WORDS = (
@@ -97,8 +97,8 @@ def test_what_is_said_twice_in_captions_that_do_not_roll_stays(said):
 
 def test_a_line_that_comes_again_after_a_pause_is_said_again():
     lines = [("a b",), ("a b", "c d"), ("c d", "e f"), ("e f", "g h")]
-    cues = [Cue(n, n + 1, tuple(map(Line, texts))) for n, texts in enumerate(lines)]
-    again = Cue(20, 21, (Line("g h"),))
+    cues = [Cue(n, n + 1, tuple(map(CaptionLine, texts))) for n, texts in enumerate(lines)]
+    again = Cue(20, 21, (CaptionLine("g h"),))
     assert [each.texts for each in said_once([*cues, again])][-2:] == [["g h"], ["g h"]]
     assert len(said_once([*cues, Cue(4, 5, again.lines)])) == 4
 

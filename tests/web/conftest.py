@@ -22,7 +22,7 @@ pytest.importorskip("fastapi", reason="needs qkvsearch[web]")
 from starlette.testclient import TestClient
 
 from qkvsearch.web.app import make_app
-from qkvsearch.web.settings import Settings
+from qkvsearch.web.settings import ServerSettings
 
 # Seconds: a machine may have other work.
 WITHIN = 300
@@ -50,7 +50,7 @@ def settings(tmp_path_factory):
 
     def of(path, **other):
         shared = tmp_path_factory.mktemp("shared")
-        return replace(Settings(Path(path), "tests", shared), **other)
+        return replace(ServerSettings(Path(path), "tests", shared), **other)
 
     return of
 

@@ -6,7 +6,7 @@ import logging
 import pytest
 
 from qkvsearch.errors import DamagedError, QkvError
-from qkvsearch.web.settings import BearerToken, Settings, origin_of
+from qkvsearch.web.settings import BearerToken, ServerSettings, origin_of
 
 TOKEN = "0123456789abcdef0123456789abcdef"
 
@@ -313,9 +313,9 @@ def test_settings_reach_a_worker(tmp_path, monkeypatch):
     import os
 
     before = dict(os.environ)
-    told = Settings(
+    told = ServerSettings(
         tmp_path, "ws", tmp_path, token_file=tmp_path / "t", allow_origins=("https://a",)
     )
     with told.publishing():
-        assert Settings.published() == told
+        assert ServerSettings.published() == told
     assert dict(os.environ) == before

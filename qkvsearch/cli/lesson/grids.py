@@ -12,7 +12,7 @@ from qkvsearch.cli.text_table import GAP, abreast, side_by_side
 from qkvsearch.cli.wrapping import unbroken, wrapped
 from qkvsearch.lessons.exports.document import ROLE_NAMES
 from qkvsearch.lessons.messages import NEARLY_0, digits, mark, say, shown
-from qkvsearch.lessons.parts import Matrix, Table
+from qkvsearch.lessons.parts import Matrix, ShownTable
 from qkvsearch.terminal import printable
 
 # A row's label takes this part of the terminal at most, a third.
@@ -208,7 +208,7 @@ def grid_line(
 # --- tables ---
 
 
-def table_view(table: Table, width: int) -> Iterator[Text]:
+def table_view(table: ShownTable, width: int) -> Iterator[Text]:
     """Yield the rows, in parts one below another where words would be cut; each part begins with
     the first column. Numbers are flush right.
     """

@@ -17,7 +17,7 @@ from qkvsearch.lessons.drawings import Drawing
 from qkvsearch.lessons.exports.document import compared_weights
 from qkvsearch.lessons.exports.markdown import goal_and_time
 from qkvsearch.lessons.messages import say, shown
-from qkvsearch.lessons.parts import Curve, Formula, Lesson, Matrix, Part, Switch, Table, Text
+from qkvsearch.lessons.parts import Curve, Formula, Lesson, Matrix, Part, ShownTable, Switch, Text
 from qkvsearch.lessons.workbench import Workbench
 from qkvsearch.terminal import printable
 
@@ -105,13 +105,13 @@ def _legends(matrix: Matrix, explained: set[str]) -> Iterator[Line]:
     explained.update(legends(matrix))
 
 
-def _view(part: Text | Formula | Table | Curve) -> list[Line]:
+def _view(part: Text | Formula | ShownTable | Curve) -> list[Line]:
     if isinstance(part, Text):
         return [paragraph(part.text)]
     if isinstance(part, Formula):
         line = Line(" " * INDENT + printable(part.text), style="bold")
         return [wrapped(line, terminal_width(), indent=2 * INDENT)]
-    if isinstance(part, Table):
+    if isinstance(part, ShownTable):
         return [bold(part.caption), *table_view(part, terminal_width())]
     return _curve(part)
 

@@ -194,7 +194,7 @@ CASTS = {
 
 
 @dataclass(frozen=True)
-class LogRows:
+class SparkLogRows:
     """The usable rows of a log. frame: part, row bigint; user string or bigint; item int; and where
     there are any, rating, weight double, time bigint. cache: what the executors keep for it.
     """
@@ -243,7 +243,7 @@ class RowReader:
         texts = as_text(items.dropna().limit(SAMPLE).toPandas())
         return texts.set_axis([self.names["item"]], axis=1)
 
-    def rows(self, item_ids: Ids | None) -> LogRows:
+    def rows(self, item_ids: Ids | None) -> SparkLogRows:
         """Read the rows; item_ids: of the catalog, None for all that occur. Raise `DataError`."""
         self._count()
         types = {"user": "bigint" if self._are_whole("user") else "string", "item": "string"}
@@ -264,7 +264,7 @@ class RowReader:
             note_units(in_units, n_filled, name, self.report)
             self.report.note(counts["rows"] - counts["time"], WITHOUT_TIME)
             usable = usable.fillna(UNKNOWN_TIME, ["time"])
-        return LogRows(
+        return SparkLogRows(
             usable,
             cache,
             item_ids,

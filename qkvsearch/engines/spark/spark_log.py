@@ -25,7 +25,7 @@ from qkvsearch.engines.spark.blocks import (
     usual_weights,
 )
 from qkvsearch.engines.spark.session import check_engine, spark_session
-from qkvsearch.engines.spark.source import LogFile, LogRows, RowReader, open_log
+from qkvsearch.engines.spark.source import LogFile, RowReader, SparkLogRows, open_log
 from qkvsearch.errors import DataError
 from qkvsearch.models.confidences import Feedback
 from qkvsearch.models.implicit_als import AlternatingLeastSquares
@@ -214,7 +214,7 @@ def _refuse_titles(log: LogFile, item: str, columns: Columns) -> None:
 
 
 def _make_blocks(
-    spark: SparkSession, rows: LogRows, report: ReadReport
+    spark: SparkSession, rows: SparkLogRows, report: ReadReport
 ) -> tuple[LogFacts, DataFrame]:
     """Bring the rows of each user together, in blocks in the order of the users' ids."""
     columns, n_items = dict(rows.frame.dtypes), len(rows.item_ids)

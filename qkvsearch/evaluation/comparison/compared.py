@@ -12,7 +12,7 @@ from typing import Any
 from qkvsearch._utils.callbacks import Progress
 from qkvsearch.errors import Count, QkvError, listed_names, quantity
 from qkvsearch.evaluation.comparison.moves import Move, moves
-from qkvsearch.evaluation.comparison.sides import Answer, Side
+from qkvsearch.evaluation.comparison.sides import Side, SideAnswer
 from qkvsearch.evaluation.made_queries.kinds import make_queries
 from qkvsearch.rank.loaded_build import LoadedBuild
 from qkvsearch.tables.judgements import Queries, as_queries
@@ -259,7 +259,7 @@ def compare_sides(
     )
 
 
-def _asked(side: Side, id_: str, text: str) -> Answer:
+def _asked(side: Side, id_: str, text: str) -> SideAnswer:
     try:
         return side.answer(text)
     except QkvError as error:
@@ -269,7 +269,7 @@ def _asked(side: Side, id_: str, text: str) -> Answer:
         raise QkvError(f"query {id_}: {error}") from None
 
 
-def _kept(before: Answer, after: Answer) -> float | None:
+def _kept(before: SideAnswer, after: SideAnswer) -> float | None:
     """Return the share of the hits before that are among those after; None if there were none."""
     if not before.items:
         return None

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from qkvsearch._utils.shown_sums import DECIMALS, signed
 from qkvsearch.errors import Count
-from qkvsearch.evaluation.comparison.sides import Answer, Group
+from qkvsearch.evaluation.comparison.sides import Group, SideAnswer
 from qkvsearch.heads.dense_head import MEANING
 from qkvsearch.heads.rule_heads import PINS, RULE_HEADS
 from qkvsearch.rank.reasons import KINDS, short
@@ -119,7 +119,7 @@ FALL = Wording(
 )
 
 
-class Reason(NamedTuple):
+class MoveReason(NamedTuple):
     """A reason, and where scores are the reason the parts of the change of a lead."""
 
     text: str
@@ -127,7 +127,7 @@ class Reason(NamedTuple):
     others: Sequence[str] = ()
 
 
-def moves(before: Answer, after: Answer) -> list[Move]:
+def moves(before: SideAnswer, after: SideAnswer) -> list[Move]:
     """Return the items whose ranks differ: by their ranks after, then those that left the hits."""
     items = [*after.items, *(item for item in before.items if item not in after.hits)]
     return [
@@ -138,7 +138,7 @@ def moves(before: Answer, after: Answer) -> list[Move]:
 class _Pair:
     """An item that two answers rank differently."""
 
-    def __init__(self, item: str, before: Answer, after: Answer) -> None:
+    def __init__(self, item: str, before: SideAnswer, after: SideAnswer) -> None:
         self.item, self.before, self.after = item, before, after
         self.ranks = before.rank(item), after.rank(item)
         self.rises = _is_higher(after.rank(item), before.rank(item))
@@ -160,16 +160,16 @@ class _Pair:
             others=reason.others,
         )
 
-    def _reason(self) -> Reason:
+    def _reason(self) -> MoveReason:
         wording = self.wording
         if self.lower.row(self.item) < 0:
-            return Reason(wording.one_catalog)
+            return MoveReason(wording.one_catalog)
         if self.lower.is_silent:
-            return Reason(self._pinned() or self._why_silent())
+            return MoveReason(self._pinned() or self._why_silent())
         if not self.lower.meets_conditions(self.item):
-            return Reason(wording.conditions)
+            return MoveReason(wording.conditions)
         if not self.lower.is_ranked(self.item):
-            return Reason(self._pinned() or self._why_no_hit())
+            return MoveReason(self._pinned() or self._why_no_hit())
 
         # Those that are above the item only where it ranks lower.
         above = set(self.higher.above(self.item))
@@ -179,9 +179,9 @@ class _Pair:
         no_hits = [other for other in passed if other not in gone and other not in ranked]
         most = max(len(gone), len(no_hits), len(ranked))
         if len(gone) == most:
-            return Reason(self._said_of(gone, wording.others_in_catalog))
+            return MoveReason(self._said_of(gone, wording.others_in_catalog))
         if len(no_hits) == most:
-            return Reason(self._said_of(no_hits, wording.others_as_hits))
+            return MoveReason(self._said_of(no_hits, wording.others_as_hits))
         return self._by_scores(ranked)
 
     # --- reasons that are no scores ---
@@ -238,12 +238,12 @@ class _Pair:
 
     # --- scores ---
 
-    def _by_scores(self, others: Sequence[str]) -> Reason:
+    def _by_scores(self, others: Sequence[str]) -> MoveReason:
         """Return the largest part of the change of the item's lead over others."""
         parts = self._change(others)
         total = sum(parts.values())
         if abs(total) <= NEGLIGIBLE * max(1.0, sum(map(abs, parts.values()))):
-            return Reason(EQUAL_SCORES, parts, others)
+            return MoveReason(EQUAL_SCORES, parts, others)
         sign = 1 if self.rises else -1
         head, of_head = max(_by_head(parts).items(), key=lambda pair: sign * pair[1])
         of_words = {word: value for (name, word), value in parts.items() if name == head}
@@ -255,7 +255,7 @@ class _Pair:
         else:
             text, value = self._of_word(word, head), of_words[word]
         against = self._named(others)
-        return Reason(f"{text}: {_shown(value)} against {against}", parts, others)
+        return MoveReason(f"{text}: {_shown(value)} against {against}", parts, others)
 
     def _change(self, others: Sequence[str]) -> dict[Group, float]:
         """Return what each group adds to the change of the item's lead over the mean of others."""

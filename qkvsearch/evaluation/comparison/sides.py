@@ -38,7 +38,7 @@ class Group(NamedTuple):
     word: str | None
 
 
-class Found(NamedTuple):
+class FoundWord(NamedTuple):
     """A word of the query that finds an item in a column."""
 
     # The word as it was typed; in Chinese the piece of it that the column has.
@@ -73,12 +73,12 @@ class Side:
         except QkvError as error:
             raise QkvError(f"build {self.build.snapshot.name}: {error}") from None
 
-    def answer(self, text: str) -> Answer:
+    def answer(self, text: str) -> SideAnswer:
         """Return the answer to a query. Raises `QkvError`."""
-        return Answer(self, text)
+        return SideAnswer(self, text)
 
 
-class Answer:
+class SideAnswer:
     """The hits of one side for a query, and the parts of any item's score.
 
     Items are named by their ids as text, which two builds share.
@@ -222,7 +222,7 @@ class Answer:
         name = self._reasons.word_of(label)
         return None if name == OVERALL else name
 
-    def found(self, item: str, word: str) -> set[Found]:
+    def found(self, item: str, word: str) -> set[FoundWord]:
         """Return in which columns words find an item, of those that a word of the query is looked
         up by: the word in any form, a correction, or a synonym.
         """
@@ -237,7 +237,7 @@ class Answer:
         tokens_of = self.build.models.analyzer.tokens
         columns = self.build.texts.matches_of(self.query, self.row(item))
         return {
-            Found(text if has_pieces else word, column)
+            FoundWord(text if has_pieces else word, column)
             for column, texts in columns.items()
             for text in texts
             if any(token.term in terms for token in tokens_of(text))

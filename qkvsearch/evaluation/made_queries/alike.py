@@ -2,8 +2,8 @@
 
 A query made of one item is then answered by those that are alike, as people who judge by topic do.
 Each witness flatters the head that looks at the same, words or the static table; that both agree
-favours neither. Without the table (`Source.table`), words alone tell what is alike. Such queries do
-not compare heads.
+favours neither. Without the table (`QueriedCatalog.table`), words alone tell what is alike. Such
+queries do not compare heads.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from qkvsearch.evaluation.made_queries.source import Source
+from qkvsearch.evaluation.made_queries.source import QueriedCatalog
 from qkvsearch.scores.topk import top_k
 
 # An item is alike if it is among so many by each witness; by the only one, where there is no table,
@@ -28,7 +28,7 @@ MIN_ITEMS = 100
 class Alike:
     """Which items are like another one."""
 
-    source: Source
+    source: QueriedCatalog
 
     def to(self, item: int, text: str, n: int = N_ALIKE) -> tuple[int, ...]:
         """Return the items that are like an item with this text, in order; the item is not one.

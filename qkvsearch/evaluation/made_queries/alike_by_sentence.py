@@ -8,7 +8,7 @@ import numpy as np
 
 from qkvsearch.evaluation.made_queries.alike import MIN_ITEMS, Alike
 from qkvsearch.evaluation.made_queries.query_kind import HEADS, MadeQuery, QueryKind
-from qkvsearch.evaluation.made_queries.source import Source, sentences
+from qkvsearch.evaluation.made_queries.source import QueriedCatalog, sentences
 from qkvsearch.evaluation.made_queries.title_words import as_typed
 
 # A shorter sentence has no topic; nobody types a longer one.
@@ -21,7 +21,7 @@ class AlikeBySentence(QueryKind):
     claim = "sentences find an item like their own"
     looks_for_one_item = False
 
-    def make(self, source: Source, rng: np.random.Generator) -> Iterator[MadeQuery]:
+    def make(self, source: QueriedCatalog, rng: np.random.Generator) -> Iterator[MadeQuery]:
         column = source.description
         if column is None or source.n_items < MIN_ITEMS:
             return
@@ -41,6 +41,6 @@ class AlikeBySentence(QueryKind):
                 typed = as_typed(sentence)
                 yield MadeQuery(self.name, typed, answers[0], answers, made_of=item)
 
-    def carries(self, source: Source) -> frozenset[str]:
+    def carries(self, source: QueriedCatalog) -> frozenset[str]:
         compares_heads = source.is_long and source.table is not None
         return frozenset([HEADS]) if compares_heads else frozenset()

@@ -8,7 +8,7 @@ import numpy as np
 
 from qkvsearch.evaluation.made_queries.alike import MIN_ITEMS, Alike
 from qkvsearch.evaluation.made_queries.query_kind import HEADS, MadeQuery, QueryKind
-from qkvsearch.evaluation.made_queries.source import TITLE, Source
+from qkvsearch.evaluation.made_queries.source import TITLE, QueriedCatalog
 from qkvsearch.evaluation.made_queries.title_words import as_typed
 
 # A shorter title has no topic.
@@ -21,7 +21,7 @@ class AlikeByTitle(QueryKind):
     claim = "titles find an item like their own"
     looks_for_one_item = False
 
-    def make(self, source: Source, rng: np.random.Generator) -> Iterator[MadeQuery]:
+    def make(self, source: QueriedCatalog, rng: np.random.Generator) -> Iterator[MadeQuery]:
         if not source.titles or source.description is None or source.n_items < MIN_ITEMS:
             return
         alike = Alike(source)
@@ -34,6 +34,6 @@ class AlikeByTitle(QueryKind):
                 typed = as_typed(title)
                 yield MadeQuery(self.name, typed, answers[0], answers, made_of=item)
 
-    def carries(self, source: Source) -> frozenset[str]:
+    def carries(self, source: QueriedCatalog) -> frozenset[str]:
         compares_heads = source.is_long and source.table is not None
         return frozenset([HEADS]) if compares_heads else frozenset()

@@ -8,7 +8,7 @@ import numpy as np
 
 from qkvsearch.evaluation.made_queries.query_kind import SYNONYMS, MadeQuery, QueryKind
 from qkvsearch.evaluation.made_queries.related import RelatedWords
-from qkvsearch.evaluation.made_queries.source import MAX_ANSWERS, Source, sentences
+from qkvsearch.evaluation.made_queries.source import MAX_ANSWERS, QueriedCatalog, sentences
 from qkvsearch.text.analysis import HAS_UNSPACED
 
 # A shorter sentence is a heading; nobody types a longer one.
@@ -22,7 +22,7 @@ class Description(QueryKind):
     description = "a sentence of a description, half of it in other words"
     claim = "descriptions find their item"
 
-    def make(self, source: Source, rng: np.random.Generator) -> Iterator[MadeQuery]:
+    def make(self, source: QueriedCatalog, rng: np.random.Generator) -> Iterator[MadeQuery]:
         column = source.description
         if column is None:
             return
@@ -41,12 +41,12 @@ class Description(QueryKind):
             if item in answers and len(answers) <= MAX_ANSWERS:
                 yield MadeQuery(self.name, query, item, answers)
 
-    def carries(self, source: Source) -> frozenset[str]:
+    def carries(self, source: QueriedCatalog) -> frozenset[str]:
         return frozenset([SYNONYMS])
 
 
 def _in_other_words(
-    sentence: str, source: Source, related: RelatedWords, rng: np.random.Generator
+    sentence: str, source: QueriedCatalog, related: RelatedWords, rng: np.random.Generator
 ) -> str | None:
     """Return a sentence with half of its telling words replaced, or None."""
     tokens, spans = source.analyzer.tokens(sentence), source.analyzer.token_spans(sentence)
@@ -69,7 +69,7 @@ def _in_other_words(
     return " ".join(words).lower()
 
 
-def _is_name(sentence: str, span: tuple[int, int], source: Source) -> bool:
+def _is_name(sentence: str, span: tuple[int, int], source: QueriedCatalog) -> bool:
     """Return whether a word of a sentence is a name or a number, for which no other word stands.
 
     Names have a capital letter, as all nouns of German and the first word of a sentence.

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from qkvsearch.evaluation.made_queries.query_kind import MadeQuery, QueryKind
-from qkvsearch.evaluation.made_queries.source import MAX_ANSWERS, Source, sentences
+from qkvsearch.evaluation.made_queries.source import MAX_ANSWERS, QueriedCatalog, sentences
 from qkvsearch.evaluation.made_queries.title_words import as_typed
 from qkvsearch.text.analysis import HAS_CJK
 
@@ -25,7 +25,7 @@ class DescriptionClause(QueryKind):
     description = "a part of a sentence of a description, word for word"
     claim = "passages of descriptions find their item"
 
-    def make(self, source: Source, rng: np.random.Generator) -> Iterator[MadeQuery]:
+    def make(self, source: QueriedCatalog, rng: np.random.Generator) -> Iterator[MadeQuery]:
         column = source.description
         if column is None:
             return
@@ -39,7 +39,7 @@ class DescriptionClause(QueryKind):
             if item in answers and len(answers) <= MAX_ANSWERS:
                 yield MadeQuery(self.name, clause, item, answers)
 
-    def carries(self, source: Source) -> frozenset[str]:
+    def carries(self, source: QueriedCatalog) -> frozenset[str]:
         # Whatever matches characters finds them.
         return frozenset()
 

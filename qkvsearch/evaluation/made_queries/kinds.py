@@ -14,7 +14,7 @@ from qkvsearch.evaluation.made_queries.alike_by_title import AlikeByTitle
 from qkvsearch.evaluation.made_queries.description import Description
 from qkvsearch.evaluation.made_queries.description_clause import DescriptionClause
 from qkvsearch.evaluation.made_queries.query_kind import HEADS, MadeQuery, QueryKind
-from qkvsearch.evaluation.made_queries.source import Source
+from qkvsearch.evaluation.made_queries.source import QueriedCatalog
 from qkvsearch.evaluation.made_queries.title_as_it_is import TitleAsItIs
 from qkvsearch.evaluation.made_queries.title_beginning import TitleBeginning
 from qkvsearch.evaluation.made_queries.title_synonym import TitleSynonym
@@ -53,7 +53,7 @@ def make_queries(
     per_kind: int = MAX_QUERIES,
     *,
     only: Container[str] | None = None,
-    source: Source | None = None,
+    source: QueriedCatalog | None = None,
     progress: Progress = silent,
 ) -> list[MadeQuery]:
     """Return queries of all kinds that a build allows; the same ones for the same random state.
@@ -62,7 +62,7 @@ def make_queries(
     only: the names of the kinds to make, None for all. Their queries are the same either way.
     source: of this build, where there is one already: it remembers what it has read.
     """
-    source = source or Source(build)
+    source = source or QueriedCatalog(build)
     queries: list[MadeQuery] = []
     n_for_heads = per_kind * FOR_HEADS // max(1, sum(kind.carries_heads(source) for kind in KINDS))
     for done, kind in enumerate(KINDS):
@@ -77,7 +77,9 @@ def make_queries(
     return queries
 
 
-def _some(kind: QueryKind, source: Source, random_state: int, n_queries: int) -> list[MadeQuery]:
+def _some(
+    kind: QueryKind, source: QueriedCatalog, random_state: int, n_queries: int
+) -> list[MadeQuery]:
     """Return at most so many queries of a kind."""
     # A kind has its own random numbers, so that a new kind does not change the others.
     rng = np.random.default_rng([random_state, crc32(kind.name.encode())])
@@ -93,7 +95,7 @@ def _distinct(queries: Iterable[MadeQuery]) -> Iterator[MadeQuery]:
             yield query
 
 
-def kinds_that_count(queries: list[MadeQuery], source: Source) -> list[str]:
+def kinds_that_count(queries: list[MadeQuery], source: QueriedCatalog) -> list[str]:
     """Return the names of the kinds over which a report averages, in the order of the kinds.
 
     These are the kinds that compare heads on catalogs like this one: their mean orders settings as

@@ -8,7 +8,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from qkvsearch.evaluation.made_queries.source import Source
+from qkvsearch.evaluation.made_queries.source import QueriedCatalog
 
 # What a kind of queries can compare: weights of heads and columns and encoders; corrections of
 # misspelled words; what is found by a column; synonyms and families of words.
@@ -51,22 +51,23 @@ class QueryKind(ABC):
     looks_for_one_item: ClassVar[bool] = True
 
     @abstractmethod
-    def make(self, source: Source, rng: np.random.Generator) -> Iterator[MadeQuery]:
+    def make(self, source: QueriedCatalog, rng: np.random.Generator) -> Iterator[MadeQuery]:
         """Yield queries about different items in random order; none where the catalog allows none.
 
         The caller takes as many as it needs.
         """
 
     @abstractmethod
-    def carries(self, source: Source) -> frozenset[str]:
+    def carries(self, source: QueriedCatalog) -> frozenset[str]:
         """Return what the queries can compare in a catalog like this one.
 
         "heads" only where the mean over such kinds ordered settings as people's judgements do
         (`made_queries.py` among the benchmarks). Longer texts than 50 words on average are as
         Cranfield's, shorter ones as TED's. Both are English. Items that are alike by words alone
-        flatter words, so without the table of meanings (`Source.table`) they compare no heads.
+        flatter words, so without the table of meanings (`QueriedCatalog.table`) they compare no
+        heads.
         """
 
-    def carries_heads(self, source: Source) -> bool:
+    def carries_heads(self, source: QueriedCatalog) -> bool:
         """Return whether weights of heads and columns may be compared by these queries."""
         return HEADS in self.carries(source)

@@ -12,7 +12,7 @@ import numpy as np
 
 from qkvsearch._utils.caching import cached_property
 from qkvsearch._utils.folding import fold
-from qkvsearch.evaluation.made_queries.source import Source
+from qkvsearch.evaluation.made_queries.source import QueriedCatalog
 from qkvsearch.evaluation.made_queries.static_table import static_table
 from qkvsearch.text.analysis import HAS_UNSPACED, Token
 from qkvsearch.text.related_words import MIN_PREFIX
@@ -31,7 +31,7 @@ MAX_COMPARED = 2 * MIN_PREFIX * MIN_PREFIX
 class RelatedWords:
     """Other words for the words of a catalog."""
 
-    source: Source
+    source: QueriedCatalog
 
     def of(self, token: Token) -> str | None:
         """Return another word for a word; None where none is known."""

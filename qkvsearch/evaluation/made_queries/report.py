@@ -24,7 +24,7 @@ from qkvsearch.evaluation.made_queries.kinds import (
 )
 from qkvsearch.evaluation.made_queries.popularity import FirstByPopularity, first_by_popularity
 from qkvsearch.evaluation.made_queries.query_kind import HEADS, MadeQuery
-from qkvsearch.evaluation.made_queries.source import Source
+from qkvsearch.evaluation.made_queries.source import QueriedCatalog
 from qkvsearch.evaluation.metrics import interval, resampled_means, wilson
 from qkvsearch.evaluation.results import OURS, WHISKERS, Evaluation
 from qkvsearch.heads.lexical_head import LEXICAL
@@ -192,7 +192,7 @@ def evaluate_made_queries(
     `DataError` where no query can be made, and `QkvError` for a head that the build lacks.
     """
     progress = progress or silent
-    source = Source(build)
+    source = QueriedCatalog(build)
     queries = make_queries(build, random_state, source=source, progress=progress)
     if not queries:
         raise DataError(
@@ -227,7 +227,7 @@ def evaluate_made_queries(
     )
 
 
-def _why_none(source: Source) -> str:
+def _why_none(source: QueriedCatalog) -> str:
     """Return why a catalog allows no query, not even a title as it is."""
     if source.titles:
         why = "its titles have no words"
@@ -303,7 +303,7 @@ def _means(outcomes: Sequence[Outcome]) -> tuple[dict[str, float], dict[str, tup
 
 
 def _by_kind(
-    outcomes: Sequence[Outcome], counted: Sequence[str], source: Source
+    outcomes: Sequence[Outcome], counted: Sequence[str], source: QueriedCatalog
 ) -> dict[str, KindFigures]:
     """Return the figures of each kind, in the order of the kinds."""
     by_kind: dict[str, list[Outcome]] = {}
@@ -412,7 +412,9 @@ def _in_turns(outcomes: Sequence[Outcome]) -> list[Outcome]:
     return [each for turn in turns for each in turn if each is not None]
 
 
-def _limits(kinds: Mapping[str, KindFigures], counted: Sequence[str], source: Source) -> list[str]:
+def _limits(
+    kinds: Mapping[str, KindFigures], counted: Sequence[str], source: QueriedCatalog
+) -> list[str]:
     """Return what the queries of a report do not measure, a sentence each."""
     limits = []
     if not any(HEADS in figures.carries for figures in kinds.values()):
@@ -440,7 +442,7 @@ def _limits(kinds: Mapping[str, KindFigures], counted: Sequence[str], source: So
     return limits
 
 
-def _why_no_heads(source: Source) -> str:
+def _why_no_heads(source: QueriedCatalog) -> str:
     """Return why no kind of queries tells which head is better."""
     if not source.is_in_language_of_table:
         return (

@@ -34,7 +34,7 @@ NO_PROSE = re.compile(r"https?:|www\.|\S@\S|[{}<>]|\"\s*:")
 
 
 @dataclass(frozen=True)
-class Source:
+class QueriedCatalog:
     """A catalog of which queries are made."""
 
     build: LoadedBuild

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from qkvsearch.evaluation.made_queries.query_kind import MadeQuery, QueryKind
-from qkvsearch.evaluation.made_queries.source import Source
+from qkvsearch.evaluation.made_queries.source import QueriedCatalog
 from qkvsearch.evaluation.made_queries.title_words import as_typed
 
 
@@ -21,7 +21,7 @@ class TitleAsItIs(QueryKind):
     description = "a title as it is"
     claim = "titles find their item"
 
-    def make(self, source: Source, rng: np.random.Generator) -> Iterator[MadeQuery]:
+    def make(self, source: QueriedCatalog, rng: np.random.Generator) -> Iterator[MadeQuery]:
         for item, title in source.shuffled_titles(rng):
             typed = as_typed(title)
             answers = source.titled(typed)
@@ -29,5 +29,5 @@ class TitleAsItIs(QueryKind):
             if item in answers:
                 yield MadeQuery(self.name, typed, item, answers)
 
-    def carries(self, source: Source) -> frozenset[str]:
+    def carries(self, source: QueriedCatalog) -> frozenset[str]:
         return frozenset()

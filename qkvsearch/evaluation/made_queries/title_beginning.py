@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 
-from qkvsearch.evaluation.made_queries.source import Source
+from qkvsearch.evaluation.made_queries.source import QueriedCatalog
 from qkvsearch.evaluation.made_queries.title_words import SIGNS, Changed, TitleKind
 from qkvsearch.text.analysis import HAS_CJK
 
@@ -23,7 +23,9 @@ class TitleBeginning(TitleKind):
     description = "the first half of a title"
     claim = "beginnings of titles find their item"
 
-    def changed(self, title: str, source: Source, rng: np.random.Generator) -> Changed | None:
+    def changed(
+        self, title: str, source: QueriedCatalog, rng: np.random.Generator
+    ) -> Changed | None:
         words = title.split()
         if len(words) >= MIN_WORDS:
             beginning = _first_words(words, source)
@@ -33,11 +35,11 @@ class TitleBeginning(TitleKind):
             return None
         return Changed(beginning, beginning) if beginning else None
 
-    def carries(self, source: Source) -> frozenset[str]:
+    def carries(self, source: QueriedCatalog) -> frozenset[str]:
         return frozenset()
 
 
-def _first_words(words: list[str], source: Source) -> str:
+def _first_words(words: list[str], source: QueriedCatalog) -> str:
     """Return half of the words of a title, or more until they tell something; "" for none."""
     n_typed = len(words) // 2
     while len(source.telling_words(" ".join(words[:n_typed]))) < MIN_TELLING:
@@ -50,7 +52,7 @@ def _first_words(words: list[str], source: Source) -> str:
     return " ".join(words[:n_typed])
 
 
-def _first_characters(title: str, source: Source) -> str:
+def _first_characters(title: str, source: QueriedCatalog) -> str:
     """Return about half of a title in Chinese or Japanese, which have no spaces between words;
     "" for none.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from qkvsearch.evaluation.made_queries.query_kind import SYNONYMS
-from qkvsearch.evaluation.made_queries.source import Source
+from qkvsearch.evaluation.made_queries.source import QueriedCatalog
 from qkvsearch.evaluation.made_queries.title_words import Changed, TitleKind
 
 
@@ -14,7 +14,9 @@ class TitleSynonym(TitleKind):
     description = "a title with a word replaced by one of your synonyms"
     claim = "titles with a synonym find their item"
 
-    def changed(self, title: str, source: Source, rng: np.random.Generator) -> Changed | None:
+    def changed(
+        self, title: str, source: QueriedCatalog, rng: np.random.Generator
+    ) -> Changed | None:
         synonyms = source.build.texts.reader.lexicon.synonyms
         spans = source.analyzer.token_spans(title)
         tokens = source.analyzer.tokens(title)
@@ -29,5 +31,5 @@ class TitleSynonym(TitleKind):
         other = others[int(rng.integers(len(others)))]
         return Changed(title[:start] + other + title[end:], title)
 
-    def carries(self, source: Source) -> frozenset[str]:
+    def carries(self, source: QueriedCatalog) -> frozenset[str]:
         return frozenset([SYNONYMS])

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from qkvsearch.evaluation.made_queries.query_kind import SPELLING
-from qkvsearch.evaluation.made_queries.source import Source
+from qkvsearch.evaluation.made_queries.source import QueriedCatalog
 from qkvsearch.evaluation.made_queries.title_words import Changed, TitleKind
 from qkvsearch.text.analysis import CJK, HAS_CJK
 
@@ -27,20 +27,22 @@ class TitleTypo(TitleKind):
     description = "a title with a typo"
     claim = "titles with a typo find their item"
 
-    def changed(self, title: str, source: Source, rng: np.random.Generator) -> Changed | None:
+    def changed(
+        self, title: str, source: QueriedCatalog, rng: np.random.Generator
+    ) -> Changed | None:
         if HAS_CJK(title):
             # Characters that sound alike in Chinese do not in Japanese.
             return _with_a_cjk_typo(title, {} if source.is_japanese else homophones(), rng)
         return _with_a_typo(title, source, rng)
 
-    def carries(self, source: Source) -> frozenset[str]:
+    def carries(self, source: QueriedCatalog) -> frozenset[str]:
         return frozenset([SPELLING])
 
 
 # --- words of letters ---
 
 
-def _with_a_typo(title: str, source: Source, rng: np.random.Generator) -> Changed | None:
+def _with_a_typo(title: str, source: QueriedCatalog, rng: np.random.Generator) -> Changed | None:
     words = title.split()
     places = [place for place, word in enumerate(words) if word.isalpha() and len(word) >= SHORTEST]
     if not places:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from qkvsearch.evaluation.made_queries.source import Source
+from qkvsearch.evaluation.made_queries.source import QueriedCatalog
 from qkvsearch.evaluation.made_queries.title_words import Changed, TitleKind
 from qkvsearch.text.analysis import HAS_CJK
 
@@ -17,7 +17,9 @@ class TitleWordLeftOut(TitleKind):
     description = "a title without one of its words"
     claim = "titles without a word find their item"
 
-    def changed(self, title: str, source: Source, rng: np.random.Generator) -> Changed | None:
+    def changed(
+        self, title: str, source: QueriedCatalog, rng: np.random.Generator
+    ) -> Changed | None:
         words = title.split()
         if len(words) < MIN_WORDS:
             return None
@@ -27,5 +29,5 @@ class TitleWordLeftOut(TitleKind):
             return None
         return Changed(rest, rest)
 
-    def carries(self, source: Source) -> frozenset[str]:
+    def carries(self, source: QueriedCatalog) -> frozenset[str]:
         return frozenset()

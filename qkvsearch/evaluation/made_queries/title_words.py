@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from qkvsearch.evaluation.made_queries.query_kind import MadeQuery, QueryKind
-from qkvsearch.evaluation.made_queries.source import MAX_ANSWERS, Source
+from qkvsearch.evaluation.made_queries.source import MAX_ANSWERS, QueriedCatalog
 
 # The signs around words. Those of a name, such as C++, C# or .NET, belong to the word. Quotation
 # marks and a minus would be operators of the search.
@@ -31,7 +31,7 @@ class Changed(NamedTuple):
 class TitleKind(QueryKind):
     """A kind that changes titles. Every item whose title has the words that are meant is right."""
 
-    def make(self, source: Source, rng: np.random.Generator) -> Iterator[MadeQuery]:
+    def make(self, source: QueriedCatalog, rng: np.random.Generator) -> Iterator[MadeQuery]:
         for item, title in source.shuffled_titles(rng):
             typed = as_typed(title)
             changed = self.changed(typed, source, rng)
@@ -46,7 +46,9 @@ class TitleKind(QueryKind):
                 yield MadeQuery(self.name, changed.query, item, answers)
 
     @abstractmethod
-    def changed(self, title: str, source: Source, rng: np.random.Generator) -> Changed | None:
+    def changed(
+        self, title: str, source: QueriedCatalog, rng: np.random.Generator
+    ) -> Changed | None:
         """Return a title as it may be typed; None where it allows no change.
 
         title: as `as_typed` returns it.

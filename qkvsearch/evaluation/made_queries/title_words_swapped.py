@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from qkvsearch.evaluation.made_queries.source import Source
+from qkvsearch.evaluation.made_queries.source import QueriedCatalog
 from qkvsearch.evaluation.made_queries.title_words import Changed, TitleKind
 
 
@@ -15,7 +15,9 @@ class TitleWordsSwapped(TitleKind):
     description = "a title with two of its words swapped"
     claim = "titles with swapped words find their item"
 
-    def changed(self, title: str, source: Source, rng: np.random.Generator) -> Changed | None:
+    def changed(
+        self, title: str, source: QueriedCatalog, rng: np.random.Generator
+    ) -> Changed | None:
         words = title.split()
         is_telling = [bool(source.telling_words(word)) for word in words]
         # People swap neighbours. "The of Hand God" is nothing that somebody types.
@@ -26,5 +28,5 @@ class TitleWordsSwapped(TitleKind):
         words[place : place + 2] = words[place + 1], words[place]
         return Changed(" ".join(words), title)
 
-    def carries(self, source: Source) -> frozenset[str]:
+    def carries(self, source: QueriedCatalog) -> frozenset[str]:
         return frozenset()

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from qkvsearch.evaluation.made_queries.query_kind import COLUMNS, MadeQuery, QueryKind
-from qkvsearch.evaluation.made_queries.source import MAX_ANSWERS, NO_PROSE, TITLE, Source
+from qkvsearch.evaluation.made_queries.source import MAX_ANSWERS, NO_PROSE, TITLE, QueriedCatalog
 from qkvsearch.evaluation.made_queries.title_words import as_typed
 from qkvsearch.tables.catalog_columns import StoredColumn
 from qkvsearch.tables.column_types import type_named
@@ -28,7 +28,7 @@ class ValueAndWord(QueryKind):
     description = "a value of a column with a word of the title"
     claim = "values with a word of the title find their item"
 
-    def make(self, source: Source, rng: np.random.Generator) -> Iterator[MadeQuery]:
+    def make(self, source: QueriedCatalog, rng: np.random.Generator) -> Iterator[MadeQuery]:
         columns = [
             source.stored_columns[name]
             for name in source.text_columns
@@ -58,7 +58,7 @@ class ValueAndWord(QueryKind):
             if item in answers and len(answers) <= MAX_ANSWERS:
                 yield MadeQuery(self.name, as_typed(f"{value} {word}"), item, answers)
 
-    def carries(self, source: Source) -> frozenset[str]:
+    def carries(self, source: QueriedCatalog) -> frozenset[str]:
         return frozenset([COLUMNS])
 
 
@@ -81,7 +81,7 @@ def values_of(column: StoredColumn, cell: object) -> list[str]:
     ]
 
 
-def _most_telling(source: Source, title: str) -> list[str]:
+def _most_telling(source: QueriedCatalog, title: str) -> list[str]:
     """Return the words of a title that few items have: the rarer half, at least one."""
     words = {
         token.text: source.build.models.lexical_keys.n_with(token.term)

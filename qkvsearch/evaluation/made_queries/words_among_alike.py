@@ -13,7 +13,7 @@ import numpy as np
 
 from qkvsearch.evaluation.made_queries.alike import MIN_ITEMS, Alike
 from qkvsearch.evaluation.made_queries.query_kind import HEADS, MadeQuery, QueryKind
-from qkvsearch.evaluation.made_queries.source import MAX_ANSWERS, TITLE, Source
+from qkvsearch.evaluation.made_queries.source import MAX_ANSWERS, TITLE, QueriedCatalog
 from qkvsearch.text.analysis import HAS_UNSPACED
 
 # The share of a title's telling words that a query has. Chosen, as the number of other words, on
@@ -30,7 +30,7 @@ class WordsAmongAlike(QueryKind):
     description = "words of a title among words of items that are alike"
     claim = "words of titles, among others of their topic, find their item"
 
-    def make(self, source: Source, rng: np.random.Generator) -> Iterator[MadeQuery]:
+    def make(self, source: QueriedCatalog, rng: np.random.Generator) -> Iterator[MadeQuery]:
         if not source.titles or source.n_items < MIN_ITEMS:
             return
         alike = Alike(source)
@@ -51,11 +51,11 @@ class WordsAmongAlike(QueryKind):
             words = [*rng.permutation(own)[:n_own], *rng.permutation(others)[:n_others]]
             yield MadeQuery(self.name, " ".join(rng.permutation(words)), item, answers)
 
-    def carries(self, source: Source) -> frozenset[str]:
+    def carries(self, source: QueriedCatalog) -> frozenset[str]:
         return frozenset([HEADS]) if source.table is not None else frozenset()
 
 
-def _other_words(source: Source, text: str, alike: tuple[int, ...]) -> list[str]:
+def _other_words(source: QueriedCatalog, text: str, alike: tuple[int, ...]) -> list[str]:
     """Return the words of some items that a text has in no form, in order."""
     own = {token.term for token in source.analyzer.query_tokens(text)}
     words = {

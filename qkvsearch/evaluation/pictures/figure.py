@@ -13,7 +13,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from qkvsearch.evaluation.pictures.palette import INK, QUIET
-from qkvsearch.evaluation.pictures.panel import Panel, Shape
+from qkvsearch.evaluation.pictures.panel import Panel, PanelShape
 from qkvsearch.evaluation.pictures.shapes import draw_shape, labels_of
 from qkvsearch.evaluation.pictures.style import DPI, TEXT_SIZE, TITLE_SIZE, own_style
 
@@ -43,7 +43,7 @@ def draw(panels: Sequence[Panel], headline: str = "", columns: int = 2) -> Figur
     Raises `QkvError` if matplotlib is missing.
     """
     columns = min(columns, len(panels))
-    cells = [_Cell(panel, PANEL_WIDTH) for panel in panels]
+    cells = [_PanelCell(panel, PANEL_WIDTH) for panel in panels]
     rows = [cells[start : start + columns] for start in range(0, len(cells), columns)]
     heights = [max(cell.height for cell in row) for row in rows]
     top = MARGIN + (LINE + MARGIN if headline else 0)
@@ -61,7 +61,7 @@ def draw(panels: Sequence[Panel], headline: str = "", columns: int = 2) -> Figur
 
 def draw_bare(panel: Panel) -> Figure:
     """Return a figure of one panel for a page that tells its title, its note and its counts."""
-    cell = _Cell(replace(panel, title="", note="", counts=()), BARE_WIDTH)
+    cell = _PanelCell(replace(panel, title="", note="", counts=()), BARE_WIDTH)
     with own_style():
         canvas = _Canvas(2 * MARGIN + BARE_WIDTH, 2 * MARGIN + cell.height)
         canvas.draw(cell, MARGIN, MARGIN)
@@ -81,7 +81,7 @@ def to_bytes(figure: Figure, format_name: str, transparent: bool = False) -> byt
 
 
 @dataclass(frozen=True)
-class _Cell:
+class _PanelCell:
     """A panel with the room that it needs."""
 
     panel: Panel
@@ -106,13 +106,13 @@ class _Cell:
     def upper_label(self) -> str:
         """What is written above the values: what they are, or what groups of bars are."""
         panel = self.panel
-        return panel.value_axis if panel.shape is Shape.LINES else panel.group_axis
+        return panel.value_axis if panel.shape is PanelShape.LINES else panel.group_axis
 
     @property
     def lower_label(self) -> list[str]:
         """What is written below the values, in lines."""
         panel = self.panel
-        axis = panel.group_axis if panel.shape is Shape.LINES else panel.value_axis
+        axis = panel.group_axis if panel.shape is PanelShape.LINES else panel.value_axis
         counted = f" (n: {panel.counted})" if panel.counts else ""
         return self._lines(f"{axis}{counted}")
 
@@ -130,15 +130,15 @@ class _Cell:
     @property
     def values_height(self) -> float:
         """The height of the lines or bars."""
-        if self.panel.shape is Shape.LINES:
+        if self.panel.shape is PanelShape.LINES:
             return LINES_HEIGHT
-        bars_in_group = 1 if self.panel.shape is Shape.STACKED else len(self.panel.series)
+        bars_in_group = 1 if self.panel.shape is PanelShape.STACKED else len(self.panel.series)
         return BAR * len(self.panel.groups) * (bars_in_group + BETWEEN_GROUPS)
 
     @property
     def tick_lines(self) -> int:
         """How many lines the names or numbers below the values have."""
-        if self.panel.shape is not Shape.LINES:
+        if self.panel.shape is not PanelShape.LINES:
             return 1
         return max(label.count("\n") + 1 for label in labels_of(self.panel))
 
@@ -169,7 +169,7 @@ class _Canvas:
             x, y = left / self.width, 1 - top / self.height
             self.figure.text(x, y, text, va="top", **{"fontsize": TEXT_SIZE, **style})
 
-    def draw(self, cell: _Cell, left: float, top: float) -> None:
+    def draw(self, cell: _PanelCell, left: float, top: float) -> None:
         """Draw a panel with its upper left corner at a place."""
         panel = cell.panel
         self.write(panel.title, left, top, fontsize=TITLE_SIZE, fontweight="bold", color=INK)
@@ -184,7 +184,7 @@ class _Canvas:
         below += LINE * len(cell.lower_label)
         self.write("\n".join(cell.note), left, below, color=QUIET)
 
-    def _values(self, cell: _Cell, left: float, top: float) -> Axes:
+    def _values(self, cell: _PanelCell, left: float, top: float) -> Axes:
         """Draw the values of a panel, with room for the names on their left."""
         bottom = 1 - (top + cell.values_height) / self.height
         height = cell.values_height / self.height
@@ -198,7 +198,7 @@ class _Canvas:
         axes.set_position((start / self.width, bottom, width / self.width, height))
         return axes
 
-    def _legend(self, axes: Axes, cell: _Cell, left: float, top: float) -> None:
+    def _legend(self, axes: Axes, cell: _PanelCell, left: float, top: float) -> None:
         """Add the names of the series, line by line."""
         columns = cell.legend_columns
         if not columns:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from qkvsearch.evaluation.made_queries.query_kind import HEADS
-from qkvsearch.evaluation.pictures.panel import Panel, Series, Shape, span
+from qkvsearch.evaluation.pictures.panel import Panel, PanelShape, Series, span
 from qkvsearch.evaluation.results import OURS
 from qkvsearch.heads.lexical_head import LEXICAL
 
@@ -46,7 +46,7 @@ def _outcomes(kinds: Mapping[str, KindFigures]) -> Panel:
     missing = Series("missing", [each.missing for each in figures])
     return Panel(
         "Where the right item is, by kind of query",
-        Shape.STACKED,
+        PanelShape.STACKED,
         "kind of query",
         [name.replace("_", " ") for name in kinds],
         "share of the queries (%)",
@@ -64,7 +64,7 @@ def _beside_lexical(kinds: Mapping[str, KindFigures]) -> Panel:
     lexical = Series(f"{LEXICAL.name} alone", [each.first_by_lexical for each in figures])
     return Panel(
         "Right item first, beside the lexical head",
-        Shape.BARS,
+        PanelShape.BARS,
         "kind of query",
         [name.replace("_", " ") for name in kinds],
         "queries whose item is first (%)",
@@ -91,7 +91,7 @@ def _by_popularity(groups: Sequence[FirstByPopularity]) -> Panel:
     lexical = Series(f"{LEXICAL.name} alone", [each.first[LEXICAL.name] for each in groups])
     return Panel(
         "Right item first, by popularity",
-        Shape.LINES,
+        PanelShape.LINES,
         "users who met the item",
         [span(each.low, each.high) for each in groups],
         "queries whose item is first (%)",
@@ -109,7 +109,7 @@ def _found_by(kinds: Mapping[str, KindFigures], found_by: Counter[str]) -> Panel
     heads = [head for head, _ in found_by.most_common()]
     return Panel(
         "Misses that one head alone has first",
-        Shape.BARS,
+        PanelShape.BARS,
         "head",
         heads,
         f"of {n_missed:,} queries whose item is not first (%)",

@@ -9,7 +9,7 @@ from enum import Enum
 Interval = tuple[float, float]
 
 
-class Shape(Enum):
+class PanelShape(Enum):
     """How the values of a panel are drawn."""
 
     # Groups in an order, such as ever longer histories: a line for each series.
@@ -40,7 +40,7 @@ class Panel:
 
     # What is seen, in one sentence.
     title: str
-    shape: Shape
+    shape: PanelShape
     # What the groups are, and their names; a name may have two lines.
     group_axis: str
     groups: Sequence[str]
@@ -60,7 +60,8 @@ class Panel:
     def shown(self, value: float | None) -> str:
         """Format a value for people.
 
-        >>> panel = Panel("Right hits", Shape.BARS, "grade", ["strong"], "share", [], is_share=True)
+        >>> bars = PanelShape.BARS
+        >>> panel = Panel("Right hits", bars, "grade", ["strong"], "share", [], is_share=True)
         >>> panel.shown(0.251), panel.shown(0.0251), panel.shown(None)
         ('25%', '2.5%', '–')
         """

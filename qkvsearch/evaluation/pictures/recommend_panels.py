@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from qkvsearch.evaluation.groups import Interval
 from qkvsearch.evaluation.pictures.palette import SERIES
-from qkvsearch.evaluation.pictures.panel import Panel, Series, Shape, span
+from qkvsearch.evaluation.pictures.panel import Panel, PanelShape, Series, span
 
 if TYPE_CHECKING:
     from qkvsearch.evaluation.results import Evaluation
@@ -54,7 +54,7 @@ def _systems(
     intervals = [evaluation.intervals.get(metric), *(None for _ in others)]
     return Panel(
         title,
-        Shape.BARS,
+        PanelShape.BARS,
         "",
         [ours, *others],
         value_axis,
@@ -69,7 +69,7 @@ def _by_history(evaluation: Evaluation, k: int) -> Panel:
     groups = evaluation.by_history
     return Panel(
         "Quality by length of the user's history",
-        Shape.LINES,
+        PanelShape.LINES,
         "items in the user's history",
         [span(group.low, group.high) for group in groups],
         f"nDCG@{k}, mean of the users",
@@ -83,7 +83,7 @@ def _by_popularity(evaluation: Evaluation, k: int) -> Panel:
     groups = evaluation.by_popularity
     return Panel(
         "Held-out items that are found, by popularity",
-        Shape.LINES,
+        PanelShape.LINES,
         "users who met the item",
         [span(group.low, group.high) for group in groups],
         f"held-out items among the first {k} (%)",
@@ -100,7 +100,7 @@ def _recommended(evaluation: Evaluation) -> Panel:
     log = Series("the log itself", [group.interactions for group in groups])
     return Panel(
         "Popularity of what is recommended",
-        Shape.LINES,
+        PanelShape.LINES,
         "users who met the item",
         [span(group.low, group.high) for group in groups],
         "share of the recommendations (%)",

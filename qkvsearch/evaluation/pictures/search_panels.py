@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from qkvsearch.evaluation.match_grades import have_grades
-from qkvsearch.evaluation.pictures.panel import Panel, Series, Shape
+from qkvsearch.evaluation.pictures.panel import Panel, PanelShape, Series
 
 if TYPE_CHECKING:
     from qkvsearch.evaluation.results import Evaluation
@@ -33,7 +33,7 @@ def _metrics(evaluation: Evaluation) -> Panel:
     averaged = evaluation.averaged
     return Panel(
         f"Quality by {evaluation.facts[averaged]:,} {evaluation.protocol}",
-        Shape.BARS,
+        PanelShape.BARS,
         "",
         [LABELS.get(name, name) for name in names],
         f"mean of the {averaged}, from 0 to 1",
@@ -50,7 +50,7 @@ def _match_grades(evaluation: Evaluation) -> Panel:
     )
     return Panel(
         "Right hits by match grade",
-        Shape.BARS,
+        PanelShape.BARS,
         "match grade of a hit",
         [*groups],
         "hits among the first ten that are right (%)",

@@ -13,7 +13,7 @@ from qkvsearch.evaluation.pictures.palette import (
     SERIES,
     WHISKER,
 )
-from qkvsearch.evaluation.pictures.panel import Panel, Series, Shape
+from qkvsearch.evaluation.pictures.panel import Panel, PanelShape, Series
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,11 +32,11 @@ LABEL_WIDTH = 8
 def draw_shape(axes: Axes, panel: Panel) -> None:
     """Draw the values of a panel, and name its groups."""
     match panel.shape:
-        case Shape.LINES:
+        case PanelShape.LINES:
             _draw_lines(axes, panel)
-        case Shape.BARS:
+        case PanelShape.BARS:
             _draw_bars(axes, panel)
-        case Shape.STACKED:
+        case PanelShape.STACKED:
             _draw_stacked(axes, panel)
 
 
@@ -183,7 +183,7 @@ def _name_bars(axes: Axes, panel: Panel) -> None:
 def labels_of(panel: Panel) -> list[str]:
     """Return the name of each group, with the number of things in it."""
     names = list(panel.groups)
-    has_lines = panel.shape is Shape.LINES
+    has_lines = panel.shape is PanelShape.LINES
     if has_lines and max(map(len, names)) > LABEL_WIDTH:
         names = [name.replace("–", "–\n") for name in names]
     if not panel.counts:

@@ -10,9 +10,9 @@ from qkvsearch.lessons.parts import (
     Lesson,
     Matrix,
     Role,
+    ShownTable,
     Step,
     Switch,
-    Table,
     Text,
 )
 from qkvsearch.lessons.workbench import Workbench, mask_of
@@ -92,7 +92,7 @@ def _part(part: Any) -> dict[str, Any]:
             return {"kind": type(part).__name__.lower(), "text": part.text}
         case Matrix():
             return _matrix(part)
-        case Table():
+        case ShownTable():
             rows = [[plain(cell) for cell in row] for row in part.rows]
             columns = list(part.columns)
             return {"kind": "table", "caption": part.caption, "columns": columns, "rows": rows}

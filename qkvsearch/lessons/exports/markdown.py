@@ -12,7 +12,7 @@ from qkvsearch.lessons.drawings import Drawing
 from qkvsearch.lessons.exports.document import COURSE, ROLE_NAMES, compared_weights
 from qkvsearch.lessons.exports.page.drawings import as_address
 from qkvsearch.lessons.messages import say, shown
-from qkvsearch.lessons.parts import Curve, Formula, Lesson, Matrix, Step, Switch, Table, Text
+from qkvsearch.lessons.parts import Curve, Formula, Lesson, Matrix, ShownTable, Step, Switch, Text
 from qkvsearch.lessons.quizzes import Quiz
 from qkvsearch.lessons.workbench import Workbench
 
@@ -129,7 +129,7 @@ def part(part: Any) -> str:
             return f"```text\n{part.text}\n```"
         case Matrix():
             return "\n\n".join(_matrix(part))
-        case Table():
+        case ShownTable():
             columns = enumerate(zip(*part.rows, strict=True))
             words = [j for j, cells in columns if any(isinstance(cell, str) for cell in cells)]
             rows = [[shown(cell) for cell in row] for row in part.rows]

@@ -16,7 +16,7 @@ from qkvsearch.where import Where, cache_key, matching_in_all
 MAX_MASKS = 16
 
 
-class Conditions:
+class ConditionMasks:
     """The masks of conditions over the catalog's columns; those of the last ones are cached."""
 
     def __init__(self, items: ItemTable) -> None:

@@ -23,7 +23,7 @@ from qkvsearch.tables.catalog_columns import sql_name, stored_name
 from qkvsearch.tables.ids import Id, Ids
 from qkvsearch.where.guarded import numbers_in
 
-Kind = Literal["items", "users"]
+RowKind = Literal["items", "users"]
 # Memory-map the whole file: more bytes than SQLite allows.
 MAPPED = 1 << 40
 # Rows that are read at once.
@@ -216,7 +216,7 @@ class SegmentCatalog:
         among = "WHERE _position IN (SELECT value FROM json_each(?))"
         return list(self.select(f"{sql} {among}", json.dumps(list(rows)))[0])
 
-    def ids(self, kind: Kind = "items") -> list[Id]:
+    def ids(self, kind: RowKind = "items") -> list[Id]:
         """Return all ids in the order of their rows."""
         if kind == "users" and not self._user_columns:
             return []
@@ -241,7 +241,7 @@ class SegmentCatalog:
         """Return the id of the user in a row."""
         return str(self.select("SELECT id FROM users WHERE _position = ?", row)[0][0])
 
-    def find(self, kind: Kind, ids: Iterable[str]) -> dict[str, int]:
+    def find(self, kind: RowKind, ids: Iterable[str]) -> dict[str, int]:
         """Return row numbers by the text of each known id. Whole numbers are known as they are
         stored: 7 and not 007.
         """

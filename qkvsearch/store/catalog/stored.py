@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from qkvsearch.store.catalog.column_values import ColumnValues
-from qkvsearch.store.catalog.conditions import Conditions
+from qkvsearch.store.catalog.conditions import ConditionMasks
 from qkvsearch.store.catalog.item_table import ItemTable
-from qkvsearch.store.catalog.segment import Kind, SegmentCatalog
+from qkvsearch.store.catalog.segment import RowKind, SegmentCatalog
 from qkvsearch.store.catalog.titles import Titles
 from qkvsearch.store.catalog.users import Users
 from qkvsearch.store.row_map import RowMap
@@ -27,7 +27,7 @@ class StoredCatalog(ItemTable):
         # The distinct cells of columns.
         self.values = ColumnValues(self)
         # Which items meet a condition.
-        self.conditions = Conditions(self)
+        self.conditions = ConditionMasks(self)
         # The users by id.
         self.users = Users(files[0])
 
@@ -36,10 +36,10 @@ class StoredCatalog(ItemTable):
         self.values.clear()
         self.conditions.clear()
 
-    def ids(self, kind: Kind) -> Ids:
+    def ids(self, kind: RowKind) -> Ids:
         """Return the ids of all items or users in the order of their rows."""
         return self.users.ids() if kind == "users" else self.item_ids()
 
-    def are_whole(self, kind: Kind) -> bool:
+    def are_whole(self, kind: RowKind) -> bool:
         """Return whether the ids of the items or of the users are whole numbers."""
         return self.users.have_whole_ids if kind == "users" else self.have_whole_ids

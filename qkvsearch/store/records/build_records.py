@@ -6,14 +6,14 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from qkvsearch._utils.caching import cached_property
-from qkvsearch.models.user_history import Interaction
+from qkvsearch.models.user_history import PastInteraction
 from qkvsearch.store.catalog.stored import StoredCatalog
-from qkvsearch.store.records.committed import Query
+from qkvsearch.store.records.committed import SqlQuery
 from qkvsearch.store.records.database import RecordsDatabase
 from qkvsearch.store.records.record_rows import MOMENT, RECORD, Record, is_item, is_user
 from qkvsearch.tables.ids import id_text
 
-Row = tuple[str, str, float | None, int, float | None]
+StoredRow = tuple[str, str, float | None, int, float | None]
 NEW_ROW = "user, item, rating, time, weight"
 # The greatest number that a record can have.
 NO_LIMIT = 2**63 - 1
@@ -26,7 +26,7 @@ class UserRecords(NamedTuple):
     """
 
     name: str | None
-    interactions: list[Interaction]
+    interactions: list[PastInteraction]
     strays: list[str]
 
 
@@ -49,7 +49,7 @@ class BuildRecords:
         """The number of the last record that the build learned from."""
         return int(self.catalog.facts.get("learned_records", 0))
 
-    def of(self, user: Any) -> list[Interaction]:
+    def of(self, user: Any) -> list[PastInteraction]:
         """Return the new interactions of a user, oldest first."""
         return self.user(user).interactions
 
@@ -68,12 +68,12 @@ class BuildRecords:
         known = self.catalog.find_items(items)
         return UserRecords(name, interactions, [item for item in items if item not in known])
 
-    def by_user(self) -> dict[str, list[Interaction]]:
+    def by_user(self) -> dict[str, list[PastInteraction]]:
         """Return the new interactions of every user, in the order of each user's first record. Ids
         are spelled as in the build, or as recorded first.
         """
         names: dict[str, str] = {}
-        interactions: dict[str, list[Interaction]] = {}
+        interactions: dict[str, list[PastInteraction]] = {}
         built = self.catalog.ids("users") if self.catalog.fold_ids else None
         for name, interaction in self._interactions(self._new_rows()):
             row = -1 if built is None else built.find(name)
@@ -82,7 +82,7 @@ class BuildRecords:
             interactions.setdefault(spelled, []).append(interaction)
         return interactions
 
-    def of_items(self, positions: Sequence[int]) -> list[list[Row]]:
+    def of_items(self, positions: Sequence[int]) -> list[list[StoredRow]]:
         """Return user, item, rating, time and weight of the new records of each of the items in
         these rows, oldest first. All are read at one moment.
         """
@@ -91,13 +91,15 @@ class BuildRecords:
         sql += f"AND number > {self.learned} AND number <= {self._last} ORDER BY {MOMENT}, number"
         return self._read(*((sql, [id_text(id_)]) for id_ in ids))
 
-    def by_user_of(self, position: int, rows: Iterable[Row]) -> dict[str, list[Interaction]]:
+    def by_user_of(
+        self, position: int, rows: Iterable[StoredRow]
+    ) -> dict[str, list[PastInteraction]]:
         """Return the interactions with the item in this row by user, of whose id all spellings are
         the same text here. rows: as `of_items` returns them.
         """
-        interactions: dict[str, list[Interaction]] = {}
+        interactions: dict[str, list[PastInteraction]] = {}
         for user, _, rating, time, weight in rows:
-            interaction = Interaction(position, rating, time, weight)
+            interaction = PastInteraction(position, rating, time, weight)
             interactions.setdefault(self._key(user), []).append(interaction)
         return interactions
 
@@ -144,7 +146,7 @@ class BuildRecords:
         """The number of the last record that counts."""
         return NO_LIMIT
 
-    def _read(self, *queries: Query) -> list[list[tuple[Any, ...]]]:
+    def _read(self, *queries: SqlQuery) -> list[list[tuple[Any, ...]]]:
         """Return the rows of queries, all of one moment."""
         return self.database.rows_of_all(queries)
 
@@ -161,19 +163,19 @@ class BuildRecords:
         rows = self.database.rows(f"{sql} ORDER BY number LIMIT 1", self._text(user))
         return [name for (name,) in rows]
 
-    def _new_rows(self) -> list[Row]:
+    def _new_rows(self) -> list[StoredRow]:
         """Return user, item, rating, time and weight of all new records, oldest first."""
         sql = f"SELECT {NEW_ROW} FROM recorded WHERE number > {self.learned} "
         sql += f"AND number <= {self._last} ORDER BY {MOMENT}, number"
         (rows,) = self._read((sql, []))
         return rows
 
-    def _interactions(self, rows: Iterable[Sequence[Any]]) -> list[tuple[str, Interaction]]:
+    def _interactions(self, rows: Iterable[Sequence[Any]]) -> list[tuple[str, PastInteraction]]:
         """Return user and interaction of each row whose item is in the catalog."""
         rows = list(rows)
         positions = self.catalog.find_items({item for _, item, *_ in rows})
         return [
-            (user, Interaction(positions[item], rating, time, weight))
+            (user, PastInteraction(positions[item], rating, time, weight))
             for user, item, rating, time, weight in rows
             if item in positions
         ]
@@ -215,11 +217,11 @@ class RecordsView(BuildRecords):
         n_stray = len(rows) - len(self._interactions(rows))
         return len(rows), n_stray, max(self.learned, self._last)
 
-    def _new_rows(self) -> list[Row]:
+    def _new_rows(self) -> list[StoredRow]:
         return self._all_new_rows
 
     @cached_property
-    def _all_new_rows(self) -> list[Row]:
+    def _all_new_rows(self) -> list[StoredRow]:
         return super()._new_rows()
 
     @property
@@ -227,8 +229,8 @@ class RecordsView(BuildRecords):
         return "_all_new_rows" in self.__dict__
 
     @cached_property
-    def _rows_of_all_users(self) -> dict[str, list[Row]]:
-        rows_of_users: dict[str, list[Row]] = {}
+    def _rows_of_all_users(self) -> dict[str, list[StoredRow]]:
+        rows_of_users: dict[str, list[StoredRow]] = {}
         for row in self._all_new_rows:
             rows_of_users.setdefault(self._key(row[0]), []).append(row)
         return rows_of_users
@@ -237,7 +239,7 @@ class RecordsView(BuildRecords):
     def _last(self) -> int:
         return NO_LIMIT if self._until is None else self._until
 
-    def _read(self, *queries: Query) -> list[list[tuple[Any, ...]]]:
+    def _read(self, *queries: SqlQuery) -> list[list[tuple[Any, ...]]]:
         last, *found = self.database.rows_of_all([("SELECT last FROM totals", []), *queries])
         if self._until is None:
             self._until = sum(number for (number,) in last)

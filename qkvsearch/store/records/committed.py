@@ -28,7 +28,7 @@ from qkvsearch.store.records.records_file import CASEFOLD, NAME, READ_ONLY, Reco
 
 T = TypeVar("T")
 # A query in SQL, and the values of its parameters.
-Query = tuple[str, Sequence[Any]]
+SqlQuery = tuple[str, Sequence[Any]]
 # How often a reader that meets writers reads again, and the pause in seconds.
 ATTEMPTS, PAUSE = 20, 0.05
 # Seconds that a reader gives a writer to end, before it copies the file: most need a few
@@ -66,7 +66,7 @@ class CommittedRecords(RecordsFile):
         if hasattr(self, "_open"):
             self._open.close()
 
-    def rows_of_all(self, queries: Sequence[Query]) -> list[list[tuple[Any, ...]]]:
+    def rows_of_all(self, queries: Sequence[SqlQuery]) -> list[list[tuple[Any, ...]]]:
         """Return the rows of several queries, all of one committed state; none without records.
         Raises `DamagedError`, and `BusyError` where the records change faster than they can be
         read.

@@ -18,7 +18,7 @@ from qkvsearch.errors import BusyError, QkvError, WorkspaceError
 from qkvsearch.models.user_history import NOW, readable_time
 from qkvsearch.store.locks import MOMENT as BEFORE_A_MESSAGE
 from qkvsearch.store.locks import PAUSE, exclusive
-from qkvsearch.store.records.committed import CommittedRecords, Query
+from qkvsearch.store.records.committed import CommittedRecords, SqlQuery
 from qkvsearch.store.records.record_rows import (
     MOMENT,
     RECORD,
@@ -70,7 +70,7 @@ class RecordsDatabase(RecordsFile):
         (rows,) = self.rows_of_all([(sql, values)])
         return rows
 
-    def rows_of_all(self, queries: Sequence[Query]) -> list[list[tuple[Any, ...]]]:
+    def rows_of_all(self, queries: Sequence[SqlQuery]) -> list[list[tuple[Any, ...]]]:
         """Return the rows of several queries, read at one moment: no writer comes between them.
         Raises `DamagedError`.
         """

@@ -14,7 +14,7 @@ from qkvsearch.tables.column_types.column_type import ColumnType, range_conditio
 from qkvsearch.tables.date_spans import (
     BETWEEN,
     OPEN,
-    Span,
+    DateSpan,
     are_plain,
     counted_in_ranges,
     earliest,
@@ -177,7 +177,7 @@ def _range_test(first: str, last: str) -> Callable[[Any], bool]:
     return is_within
 
 
-def date_span(text: str) -> Span | None:
+def date_span(text: str) -> DateSpan | None:
     """Return the span of a stored date, or of one as people write it; None for any other text.
 
     >>> date_span("1890s") == date_span("1890/1899"), date_span("soon")

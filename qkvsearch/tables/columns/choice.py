@@ -38,7 +38,7 @@ MIN_SHARE = 0.5
 # A column of such a name may as well have amounts, so its cells have to say that it is an id.
 A_NUMBERS_NAME = frozenset(("nr", "no", "nummer", "numer", "numero", "номер", "番号", "번호"))
 # A catalog is a frame, and a log a table.
-Rows: TypeAlias = pd.DataFrame | Table
+FrameOrTable: TypeAlias = pd.DataFrame | Table
 BY_CALLER, BY_NAME, BY_CELLS = "your choice", "by name", "from its contents"
 BY_LOG = "by the items of the interactions"
 # Which columns a rule is tried on: those with a usual name for the role, or all that have no role,
@@ -73,7 +73,7 @@ class RoleChoice:
 
     def __init__(
         self,
-        table: Rows,
+        table: FrameOrTable,
         columns: Columns,
         report: ReadReport,
         *,
@@ -190,7 +190,7 @@ class RoleChoice:
         self.report.chosen = "; ".join(phrases)
 
 
-def sample(table: Rows, column: str) -> pd.Series:
+def sample(table: FrameOrTable, column: str) -> pd.Series:
     """Return some of a column's cells that are not empty."""
     if not isinstance(table, pd.DataFrame):
         return table.sample(column, SAMPLE_CELLS)
@@ -202,7 +202,7 @@ def spread(cells: pd.Series) -> pd.Series:
     return cells.iloc[:: max(1, len(cells) // SAMPLE_CELLS)]
 
 
-def users_column(table: Rows) -> str | None:
+def users_column(table: FrameOrTable) -> str | None:
     """Return a column that is named as users are, or has e-mail addresses in it."""
     choice = RoleChoice(table, Columns(), ReadReport(""))
     choice.apply(rule for rule in LOG_RULES if rule.role == "user")

@@ -18,7 +18,7 @@ from qkvsearch.tables.columns.uncertain_dates import (
     LAST_PLAIN_YEAR,
     SURE,
     TELLING,
-    Reading,
+    DateReading,
     read_uncertain,
 )
 from qkvsearch.tables.date_spans import BETWEEN, UNCERTAIN
@@ -311,7 +311,7 @@ class _UncertainDates:
         n_dates = sum(reading is not None and reading.is_strict for reading in readings)
         return n_dates >= PROBED * len(probed)
 
-    def _is_told_by(self, uncertain: list[Reading]) -> bool:
+    def _is_told_by(self, uncertain: list[DateReading]) -> bool:
         """Return whether these cells say that the column has dates, and no amounts or codes."""
         marks = frozenset().union(*(reading.marks for reading in uncertain))
         if marks & SURE:
@@ -351,7 +351,7 @@ class _UncertainDates:
         return parsed
 
 
-def _says_more(reading: Reading) -> bool:
+def _says_more(reading: DateReading) -> bool:
     """Return whether a reading says more than the day that pandas reads, such as the first of 1850:
     it is a range, or a year or a month alone.
     """

@@ -270,7 +270,7 @@ LIKED = Meaning("whether a row is a like", _as_ratings, varies_within_user=True)
 EVENTS = Meaning("what a row is", _as_events, varies_within_user=False)
 
 
-class Rule(NamedTuple):
+class MeaningRule(NamedTuple):
     """A rule on columns without a role.
 
     condition: in words, for the documentation. meaning: what such a column may say, None for a
@@ -286,21 +286,21 @@ class Rule(NamedTuple):
 
 # The first rule that holds decides. A column to which none applies says nothing.
 RULES = (
-    Rule(
+    MeaningRule(
         "empty",
         "All cells are empty.",
         lambda column: column.sample.empty,
         None,
         ("returned", ["", ""]),
     ),
-    Rule(
+    MeaningRule(
         "other role",
         "It is named as a title, a user, an item or a time.",
         lambda column: column.is_named_as_other_role,
         None,
         ("product name", ["like", "refund"]),
     ),
-    Rule(
+    MeaningRule(
         "many cells",
         f"It has more than {MAX_VALUES} different cells, and is not named as of refunds, nor as of "
         "ratings with numbers in it.",
@@ -308,14 +308,14 @@ RULES = (
         None,
         ("order", [str(number) for number in range(1, 31)]),
     ),
-    Rule(
+    MeaningRule(
         "always the same",
         "All rows have the same cell, and it is neither a refund nor a dislike.",
         lambda column: column.are_all_equal and not column.has_refund_or_dislike,
         None,
         ("newsletter", ["no", "no"]),
     ),
-    Rule(
+    MeaningRule(
         "seldom repeated",
         "Its cells occur fewer than two times on average, are not all yes or no, and it is not "
         "named as of refunds or ratings.",
@@ -328,7 +328,7 @@ RULES = (
         None,
         ("comment", ["what a return", "watched twice"]),
     ),
-    Rule(
+    MeaningRule(
         "nothing taken back",
         "It is named as of refunds, returns or cancellations, and all cells are empty, 0 or no.",
         lambda column: (
@@ -338,28 +338,28 @@ RULES = (
         None,
         ("returns", ["0", ""]),
     ),
-    Rule(
+    MeaningRule(
         "refunds",
         "It is named as of refunds, returns or cancellations.",
         lambda column: column.is_named_as_refunds,
         REFUNDS,
         ("Refunded Amount", ["0.00", "12.50", "7"]),
     ),
-    Rule(
+    MeaningRule(
         "numbers beside feedback",
         "All cells are numbers, and there are ratings, or events that an option names.",
         lambda column: column.are_numbers and column.has_feedback,
         None,
         ("stars", ["1", "5", "1", "5"]),
     ),
-    Rule(
+    MeaningRule(
         "one number",
         "All cells are the same number, or empty, and it is not named as of dislikes.",
         lambda column: column.are_numbers and column.is_one_number,
         None,
         ("page", ["1", "1", ""]),
     ),
-    Rule(
+    MeaningRule(
         "no scale",
         f"All cells are numbers, some are not whole or half numbers from −{HIGHEST} to {HIGHEST}, "
         "and it is not named as of ratings, such as note, vote or Bewertung.",
@@ -367,14 +367,14 @@ RULES = (
         None,
         ("tax", ["7", "19", "7", "19"]),
     ),
-    Rule(
+    MeaningRule(
         "other numbers",
         "All cells are numbers, and it is named as an id or a part of a date.",
         lambda column: column.are_numbers and not OF_OTHER_NUMBERS.isdisjoint(column.words),
         None,
         ("weekday", ["1", "7", "1", "7"]),
     ),
-    Rule(
+    MeaningRule(
         "ratings",
         "All cells are numbers, fractions such as 4/5, or stars; most of them, if it is named as "
         "of ratings.",
@@ -382,7 +382,7 @@ RULES = (
         RATINGS,
         ("note", ["3,5", "4/5", "3,5", "4/5"]),
     ),
-    Rule(
+    MeaningRule(
         "yes and no beside feedback",
         "All cells are yes and no, or some are likes and none is another event; and there are "
         "ratings, or events that an option names.",
@@ -390,21 +390,21 @@ RULES = (
         None,
         ("verified", ["yes", "no"]),
     ),
-    Rule(
+    MeaningRule(
         "one code",
         "All cells are the same yes or no of at most two letters, or empty.",
         lambda column: column.are_answers_or_likes and column.is_one_code,
         None,
         ("country", ["NO", "NO", ""]),
     ),
-    Rule(
+    MeaningRule(
         "likes",
         "All cells are yes and no, or some are likes or dislikes and none is another event.",
         lambda column: column.are_answers_or_likes,
         LIKED,
         ("reaction", ["👍", "👎", "😐", "👍", "👎", "😐"]),
     ),
-    Rule(
+    MeaningRule(
         "events",
         f"A cell is a text of at most {MAX_WORDS} words with one such as like, refund, cart or "
         "purchase in it, or the column's name has one and there is no other feedback.",
@@ -415,7 +415,7 @@ RULES = (
 )
 
 
-def rule_for(column: FreeColumn) -> Rule | None:
+def rule_for(column: FreeColumn) -> MeaningRule | None:
     """Return the first rule that holds, None where a column says nothing by any of them."""
     return next((rule for rule in RULES if rule.holds(column)), None)
 

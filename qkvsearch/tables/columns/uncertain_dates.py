@@ -60,7 +60,7 @@ SURE = frozenset(("century", "decade", "bce", "ce", "bce_before", "ce_before", "
 TELLING = SURE | {"circa", "circa_it", "before", "after", "before_it", "after_it", "doubt", "life"}
 
 
-class Reading(NamedTuple):
+class DateReading(NamedTuple):
     """What an uncertain date was read as.
 
     stored: the span, as `date_spans` writes it. marks: the kinds of its marks. has_circa: ten years
@@ -120,7 +120,7 @@ def has_names(text: str) -> bool:
 
 
 @lru_cache(maxsize=1 << 14)
-def read_uncertain(text: str, short_ranges: bool = True) -> Reading | None:
+def read_uncertain(text: str, short_ranges: bool = True) -> DateReading | None:
     """Read a date that may be uncertain; None for a text that is none.
 
     short_ranges: 1910-12 is three years, and not a month.
@@ -142,14 +142,14 @@ def read_uncertain(text: str, short_ranges: bool = True) -> Reading | None:
     stored = _as_stored(plain, short_ranges)
     if stored is not None or FULL_DATE.match(plain):
         return stored
-    cell = _Cell()
+    cell = _DateCell()
     if not cell.read(plain) or not cell.is_complete():
         return None
     years = cell.years()
     if years is None:
         return None
     has_circa = any(term.circa and term.margin == CIRCA for term in cell.terms)
-    return Reading(_stored(*years), frozenset(cell.marks), has_circa)
+    return DateReading(_stored(*years), frozenset(cell.marks), has_circa)
 
 
 def may_tell_dates(text: str) -> bool:
@@ -190,21 +190,21 @@ MONTH_AND_YEAR = re.compile(rf"({MONTH})\.?,? (\d{{4}})")
 MONTHS = [name[:3] for name in WORDS["months"]]
 
 
-def _as_stored(plain: str, short_ranges: bool) -> Reading | None:
+def _as_stored(plain: str, short_ranges: bool) -> DateReading | None:
     """Return a year, a month or a stored date as it is stored; None for any other text."""
     if YEAR.fullmatch(plain):
-        return Reading(written(int(plain))) if int(plain) <= LAST_PLAIN_YEAR else None
+        return DateReading(written(int(plain))) if int(plain) <= LAST_PLAIN_YEAR else None
     if match := MONTH_AND_YEAR.fullmatch(plain):
-        return Reading(f"{match[2]}-{MONTHS.index(match[1][:3]) + 1:02d}")
+        return DateReading(f"{match[2]}-{MONTHS.index(match[1][:3]) + 1:02d}")
     if (match := MONTH_SLASH_YEAR.fullmatch(plain)) and 1 <= int(match[1]) <= 12:
-        return Reading(f"{match[2]}-{int(match[1]):02d}")
+        return DateReading(f"{match[2]}-{int(match[1]):02d}")
     if match := YEAR_AND_MONTH.fullmatch(plain):
         is_range = short_ranges and int(match[2]) > int(match[1]) % 100
-        return Reading(plain) if not is_range and span_of(plain) is not None else None
+        return DateReading(plain) if not is_range and span_of(plain) is not None else None
     if (plain[0] == "-" or BETWEEN in plain) and span_of(plain) is not None:
-        return Reading(_without_times(plain), frozenset(["stored"]))
+        return DateReading(_without_times(plain), frozenset(["stored"]))
     if MINUS_YEAR.fullmatch(plain):  # a year as astronomers count, or a number
-        return Reading(written(int(plain)))
+        return DateReading(written(int(plain)))
     return None
 
 
@@ -298,7 +298,7 @@ class _Term:
 
 
 @dataclass
-class _Cell:
+class _DateCell:
     """The terms of a cell, read from left to right."""
 
     terms: list[_Term] = field(default_factory=list)

@@ -27,7 +27,7 @@ from qkvsearch.tables.files.frames import batched, distinct, text_of_rows
 from qkvsearch.tables.files.kinds import refuse_other_kinds
 from qkvsearch.tables.files.unpacking import unpacked
 from qkvsearch.tables.report import ReadReport
-from qkvsearch.tables.table import TableEncoder
+from qkvsearch.tables.table import TableBuilder
 
 TEXT, TIMES = "text", "text_times"
 # Columns of a table of documents. A key of the front matter with such a name gets a number.
@@ -37,7 +37,7 @@ MAX_NAMED = 5
 CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([\w.:-]{1,40})", re.IGNORECASE)
 
 
-class Reader:
+class DocumentReader:
     """Reads documents, and counts those that cannot be read and what was guessed.
 
     encoding: of all files; None where it is detected.
@@ -130,7 +130,7 @@ def require_libraries(paths: Iterable[Path]) -> None:
 
 
 def add_documents(
-    encoder: TableEncoder, files: DocumentFiles, limit: Limit, encoding: str | None
+    encoder: TableBuilder, files: DocumentFiles, limit: Limit, encoding: str | None
 ) -> ReadReport:
     """Add a row for each file to a table. Raises `DataError` where none can be read, and where a
     library is missing.
@@ -139,7 +139,7 @@ def add_documents(
     require_libraries(files.paths)
     report = ReadReport(files.label, read=len(files.paths), unit="file", types={TEXT: "text"})
     report.possible_ids = dict(zip(files.ids(), files.possible_ids(), strict=True))
-    reader = Reader(encoding)
+    reader = DocumentReader(encoding)
     for numbers, rows in batched(_rows(files, reader, report)):
         if rows:
             encoder.add(_frame(rows, numbers, report))
@@ -155,7 +155,7 @@ def add_documents(
 
 
 def _rows(
-    files: DocumentFiles, reader: Reader, report: ReadReport
+    files: DocumentFiles, reader: DocumentReader, report: ReadReport
 ) -> Iterator[tuple[int, dict[str, Any], int]]:
     """Yield the row of each file that can be read, with its number and its size in bytes. Report
     the ids of the others.

@@ -35,7 +35,7 @@ PAUSE = 1.0
 
 
 @dataclass(frozen=True)
-class Line:
+class CaptionLine:
     """A line of a cue. is_timed: its words have times of their own, so that it is said now."""
 
     text: str
@@ -51,7 +51,7 @@ class Cue:
 
     start: float
     end: float
-    lines: tuple[Line, ...]
+    lines: tuple[CaptionLine, ...]
     is_cleared: bool = False
 
     @cached_property
@@ -66,8 +66,8 @@ class Cue:
 def said_once(cues: Sequence[Cue]) -> list[Cue]:
     """Return the cues with what each of them adds, without those that add nothing.
 
-    >>> cues = [Cue(0, 1, (Line("to be"),)), Cue(1, 2, (Line("to be"), Line("or not")))]
-    >>> [cue.texts for cue in said_once([*cues, Cue(2, 3, (Line("or not"), Line("to be")))])]
+    >>> cues = [Cue(0, 1, (Line("to be"),)), Cue(1, 2, (Line("to be"), CaptionLine("or not")))]
+    >>> [cue.texts for cue in said_once([*cues, Cue(2, 3, (Line("or not"), CaptionLine("to be")))])]
     [['to be'], ['or not'], ['to be']]
     """
     cues = _without_moments([cue for cue in cues if cue.lines])

@@ -23,7 +23,7 @@ from qkvsearch.tables.documents.document import (
     in_plain_signs,
     settled,
 )
-from qkvsearch.tables.documents.rolling_captions import Cue, Line, said_once
+from qkvsearch.tables.documents.rolling_captions import CaptionLine, Cue, said_once
 
 # Two times and an arrow. Hours and fractions may be missing, and what separates them may differ.
 ONE_TIME = r"(?:(\d{1,4}):)?(\d{1,2}):(\d{1,2})(?:[.,:](\d{1,3})\d*)?"
@@ -201,19 +201,19 @@ def _parts(text: str) -> Iterator[str]:
     yield from text[begins_with_voice:].split("\n")
 
 
-def _line(text: str, notes: Counter[str]) -> Line:
+def _line(text: str, notes: Counter[str]) -> CaptionLine:
     """Return a line without tags, entities, sounds and signs of music."""
     if text == BLANK_LINE:
-        return Line("")
+        return CaptionLine("")
     if not MARKED_UP.search(text):
-        return Line(text.strip())
+        return CaptionLine(text.strip())
     is_timed = WORD_TIME.search(text) is not None
     _, voice, text = text.split(MARK, 2) if text.startswith(MARK) else ("", "", text)
     text = _plain(WORD_TIME.sub("", text))
     text = " ".join(NOTES_OF_MUSIC.sub(" ", _without_sounds(text, notes)).split())
     if voice and text:
         text = f"{MARK}{clean(_plain(voice))}{MARK}{text}"
-    return Line(text, is_timed)
+    return CaptionLine(text, is_timed)
 
 
 def _plain(text: str) -> str:

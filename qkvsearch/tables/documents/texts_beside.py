@@ -13,7 +13,13 @@ import pandas as pd
 from qkvsearch.errors import DataError, listed_names, quantity
 from qkvsearch.tables.columns import Columns, check_column, require_column
 from qkvsearch.tables.documents.document_files import format_of
-from qkvsearch.tables.documents.reading import TEXT, TIMES, Reader, cells_of, require_libraries
+from qkvsearch.tables.documents.reading import (
+    TEXT,
+    TIMES,
+    DocumentReader,
+    cells_of,
+    require_libraries,
+)
 from qkvsearch.tables.files.frames import as_text
 from qkvsearch.tables.ids import id_texts
 from qkvsearch.tables.report import ReadReport
@@ -32,7 +38,7 @@ def with_texts(table: Table, columns: Columns, report: ReadReport) -> Table:
     files = _files_of_rows(frame, columns, report)
     found = {path for path in files if path is not None}
     require_libraries(found)
-    reader = Reader(columns.encoding)
+    reader = DocumentReader(columns.encoding)
     documents = {path: reader.read(path) for path in sorted(found)}
     if len(reader.failed) == len(documents):
         raise DataError(f"{columns.texts}: no file can be read: {'; '.join(reader.failed[:3])}")

@@ -53,7 +53,7 @@ COLUMN_NAMES = frozenset(name for names in NAMES["whole"].values() for name in n
 NOTHING = "not a table: no line has anything in it"
 
 
-class Layout(NamedTuple):
+class DelimitedLayout(NamedTuple):
     """A text's columns. above: lines above the header. others: delimiters that fit as well.
     instead: the delimiter of another file, which is not in this one.
     """
@@ -80,7 +80,7 @@ def read_delimited(
         raise DataError(f"`delimiter` is a sign such as ; or |, not {delimiter!r}")
     has_escapes = False
     if names:
-        layout: Layout | None = Layout(delimiter or ",", [], len(names))
+        layout: DelimitedLayout | None = DelimitedLayout(delimiter or ",", [], len(names))
     else:
         layout, has_escapes = _layout_of(text, delimiter, label)
     if layout is None:
@@ -123,7 +123,7 @@ def read_delimited(
 
 def _layout_of(
     text: io.TextIOBase, delimiter: str | None, label: str
-) -> tuple[Layout | None, bool]:
+) -> tuple[DelimitedLayout | None, bool]:
     """Return the layout of a text with a header, None where all lines are blank; and whether it
     writes a backslash before a quote.
     """
@@ -145,7 +145,7 @@ def _layout_of(
 
 def _layout_of_its_own(
     text: io.TextIOBase, sample: str, delimiter: str, label: str
-) -> tuple[Layout, bool] | None:
+) -> tuple[DelimitedLayout, bool] | None:
     """Return the layout of a text whose first line has another delimiter than the one that is
     named, which is then for another file; None for any other text.
     """
@@ -159,7 +159,7 @@ def _layout_of_its_own(
     return layout._replace(instead=delimiter, others=()), has_escapes
 
 
-def _report_on(layout: Layout, name: str) -> ReadReport:
+def _report_on(layout: DelimitedLayout, name: str) -> ReadReport:
     """Return a report that says what was left out above the table, and which delimiters fit."""
     report = ReadReport(name)
     note_above(report, len(layout.above), "".join(layout.above))
@@ -194,7 +194,7 @@ def _sample(text: io.TextIOBase) -> str:
     return text.read(SAMPLE) + "".join(text.readline() for _ in range(LINES))
 
 
-def find_layout(sample: str, delimiter: str | None = None) -> Layout | None:
+def find_layout(sample: str, delimiter: str | None = None) -> DelimitedLayout | None:
     """Return the layout of a text by its first characters; None where all lines are blank.
 
     The delimiter is the one that each line from the header to the end has. Of several it is the
@@ -202,7 +202,7 @@ def find_layout(sample: str, delimiter: str | None = None) -> Layout | None:
     cells, then the first of `DELIMITERS`. A text that none of them divides has one column.
 
     >>> find_layout("Prices in May\\nid;title;price\\na;Tent, red;9,50\\nb;Rope, blue;1,20\\n")
-    Layout(delimiter=';', above=['Prices in May\\n'], width=3, others=[], instead='')
+    DelimitedLayout(delimiter=';', above=['Prices in May\\n'], width=3, others=[], instead='')
     """
     delimiters = [delimiter] if delimiter else list(DELIMITERS)
     lines = _logical_lines(sample, delimiters)
@@ -210,7 +210,7 @@ def find_layout(sample: str, delimiter: str | None = None) -> Layout | None:
         del lines[-1]  # perhaps a cell of it goes on
     if not any(line.bare.strip(BLANK + DELIMITERS) for line in lines):
         return None
-    layouts: dict[tuple[int, int, int], list[Layout]] = {}
+    layouts: dict[tuple[int, int, int], list[DelimitedLayout]] = {}
     for each in delimiters:
         filled = [n for n, line in enumerate(lines) if line.n_filled(each)]
         if not filled:
@@ -226,9 +226,9 @@ def find_layout(sample: str, delimiter: str | None = None) -> Layout | None:
         below = n_cells[header:]
         fit = (below.count(1), header, -max(Counter(below).values()))
         above = [line.text for line in lines[: filled[header]]] if header else []
-        layouts.setdefault(fit, []).append(Layout(each, above, n_cells[header]))
+        layouts.setdefault(fit, []).append(DelimitedLayout(each, above, n_cells[header]))
     if not layouts:
-        return Layout(ONE_COLUMN, [], 1)
+        return DelimitedLayout(ONE_COLUMN, [], 1)
     first, *others = layouts[min(layouts)]
     return first._replace(others=[layout.delimiter for layout in others])
 

@@ -16,7 +16,7 @@ from qkvsearch.tables.files.frames import (
 )
 from qkvsearch.tables.files.unpacking import TableFile
 from qkvsearch.tables.report import ReadReport
-from qkvsearch.tables.table import TableEncoder
+from qkvsearch.tables.table import TableBuilder
 
 
 class TextOptions(NamedTuple):
@@ -43,7 +43,7 @@ class BinaryFormat:
     recognized_by: str
     notes: str
     fits: Callable[[TableFile, bytes], bool]
-    add: Callable[[TableFile, Limit, TableEncoder], ReadReport]
+    add: Callable[[TableFile, Limit, TableBuilder], ReadReport]
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class TextFormat:
 
 
 def add_pieces(
-    pieces: Iterable[Piece], file: TableFile, limit: Limit, encoder: TableEncoder
+    pieces: Iterable[Piece], file: TableFile, limit: Limit, encoder: TableBuilder
 ) -> ReadReport:
     """Add at least one piece to a table, without the rows that have too long cells. Raises
     `DataError` for too many rows, and for a table much larger than its file.

@@ -43,7 +43,7 @@ class DocumentRows(NamedTuple):
     note: str = ""
 
 
-class _Found(NamedTuple):
+class _FoundRows(NamedTuple):
     """Rows in a document. path: the keys that lead to them."""
 
     path: tuple[str, ...]
@@ -111,10 +111,10 @@ def _is_row(document: Mapping[str, Any]) -> bool:
     return bool(named("title", plain)) and not (len(lists) == 1 and has_items)
 
 
-def _found_in(value: Any, path: tuple[str, ...], label: str) -> list[_Found]:
+def _found_in(value: Any, path: tuple[str, ...], label: str) -> list[_FoundRows]:
     """Return all rows that an object may hold, by the place where they are."""
     if _are_objects(value):
-        return [_Found(path, _unwrapped(value), "")]
+        return [_FoundRows(path, _unwrapped(value), "")]
     if not isinstance(value, dict) or not value:
         return []
     found = _found_in_object(value, path, label)
@@ -123,17 +123,17 @@ def _found_in(value: Any, path: tuple[str, ...], label: str) -> list[_Found]:
     return found
 
 
-def _found_in_object(value: dict[str, Any], path: tuple[str, ...], label: str) -> list[_Found]:
+def _found_in_object(value: dict[str, Any], path: tuple[str, ...], label: str) -> list[_FoundRows]:
     split = _of_split(value)
     if split is not None:
-        return [_Found(path, split, 'written by pandas with orient="split"')]
+        return [_FoundRows(path, split, 'written by pandas with orient="split"')]
     if _are_rows(value.values()):
         if _are_columns(value):
-            return [_Found(path, _of_columns(value), "an object for each column")]
-        return [_Found(path, _keyed(value), "rows by their keys")]
+            return [_FoundRows(path, _of_columns(value), "an object for each column")]
+        return [_FoundRows(path, _keyed(value), "rows by their keys")]
     lists = _of_lists(value)
     if lists is not None:
-        return [_Found(path, lists, "a list for each column")]
+        return [_FoundRows(path, lists, "a list for each column")]
     found = [_found_in(entry, (*path, key), label) for key, entry in value.items()]
     return [each for some in found for each in some]
 

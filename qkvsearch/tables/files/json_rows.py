@@ -25,7 +25,7 @@ from qkvsearch.tables.files.json_documents import (
     rows_of_document,
     unwrapped_hit,
 )
-from qkvsearch.tables.files.repeated_keys import SkippedRows, object_of_pairs, repeated_key
+from qkvsearch.tables.files.repeated_keys import RowsOfRepeatedKeys, object_of_pairs, repeated_key
 from qkvsearch.tables.files.unpacking import TableFile
 from qkvsearch.tables.report import ReadReport
 
@@ -50,7 +50,7 @@ def looks_like_json(text: io.TextIOBase) -> bool:
 def read_json_rows(file: TableFile, text: io.TextIOBase) -> Iterator[Piece]:
     """Read at least one piece. Raises `DataError` that names the line."""
     report = ReadReport(file.name)
-    skipped = SkippedRows(report)
+    skipped = RowsOfRepeatedKeys(report)
     keys: dict[str, None] = {}
 
     def sized() -> Iterator[tuple[int, dict[str, Any], int]]:
@@ -69,7 +69,7 @@ def read_json_rows(file: TableFile, text: io.TextIOBase) -> Iterator[Piece]:
 
 
 def _without_repeated(
-    rows: Iterator[tuple[int, dict[str, Any], int]], skipped: SkippedRows
+    rows: Iterator[tuple[int, dict[str, Any], int]], skipped: RowsOfRepeatedKeys
 ) -> Iterator[tuple[int, dict[str, Any], int]]:
     """Yield the rows without a repeated key; count the others."""
     for number, row, size in rows:

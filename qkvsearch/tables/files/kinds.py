@@ -12,15 +12,15 @@ from typing import NamedTuple
 from qkvsearch.errors import DataError, quantity
 
 
-class Kind(NamedTuple):
+class FileKind(NamedTuple):
     """Files of which no table is read. what: what they are, and what to do."""
 
     begins: re.Pattern[bytes]
     what: str
 
 
-def _kinds(what: str, *patterns: bytes) -> list[Kind]:
-    return [Kind(re.compile(pattern, re.DOTALL), what) for pattern in patterns]
+def _kinds(what: str, *patterns: bytes) -> list[FileKind]:
+    return [FileKind(re.compile(pattern, re.DOTALL), what) for pattern in patterns]
 
 
 # Bytes at a later place follow as many of any kind. A pattern has bytes that no text begins with:

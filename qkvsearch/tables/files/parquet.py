@@ -31,7 +31,7 @@ from qkvsearch.tables.files.parquet_pages import (
 )
 from qkvsearch.tables.files.unpacking import TableFile
 from qkvsearch.tables.report import ReadReport
-from qkvsearch.tables.table import ColumnEncoder, TableEncoder
+from qkvsearch.tables.table import ColumnBuilder, TableBuilder
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -41,7 +41,7 @@ MARK = b"PAR1"
 UNNAMED_INDEX = re.compile(r"__index_level_\d+__")
 
 
-def read_parquet(file: TableFile, limit: Limit, encoder: TableEncoder) -> ReadReport:
+def read_parquet(file: TableFile, limit: Limit, encoder: TableBuilder) -> ReadReport:
     """Add the rows of a file to an encoded table. Raises `DataError`.
 
     Texts are read as dictionaries, so that a text that many rows share is in memory once.
@@ -83,7 +83,7 @@ def read_parquet(file: TableFile, limit: Limit, encoder: TableEncoder) -> ReadRe
 
 
 def _add(
-    encoder: TableEncoder, names: Sequence[str], arrays: Sequence[pa.Array], report: ReadReport
+    encoder: TableBuilder, names: Sequence[str], arrays: Sequence[pa.Array], report: ReadReport
 ) -> None:
     """Add the next rows to an encoded table, without those that have too long cells."""
     import pyarrow as pa
@@ -265,7 +265,7 @@ def _is_number(array: Any) -> bool:
     return is_whole or types.is_float64(kind) or types.is_timestamp(kind)
 
 
-def _add_numbers(column: ColumnEncoder, array: Any) -> None:
+def _add_numbers(column: ColumnBuilder, array: Any) -> None:
     import pyarrow.types as types
 
     kind, filled = array.type, array.is_valid().to_numpy(zero_copy_only=False)

@@ -44,7 +44,7 @@ ESCAPED = re.compile(r'"(?:[^"\\]++|""|\\.)*+', re.DOTALL)
 ESCAPED_QUOTE = re.compile(r'(?<!\\)((?:\\\\)*)\\"')
 
 
-class Reading(NamedTuple):
+class QuotedReading(NamedTuple):
     """One way to read a quoted cell."""
 
     # Behind the closing quote; where is_whole is False, at the quote that should have closed it or
@@ -59,8 +59,8 @@ class Candidate(NamedTuple):
 
     piece: str
     at: int
-    doubled: Reading
-    escaped: Reading
+    doubled: QuotedReading
+    escaped: QuotedReading
 
     def goes_on(self) -> bool:
         """Return whether only text behind the piece can tell where the cell ends."""
@@ -68,7 +68,7 @@ class Candidate(NamedTuple):
             return False
         return len(self.piece) in (self.doubled.end, self.escaped.end)
 
-    def n_lines(self, reading: Reading) -> int:
+    def n_lines(self, reading: QuotedReading) -> int:
         """Return how many line ends are within the cell."""
         return line_ends(self.piece[self.at : reading.end])
 
@@ -142,12 +142,12 @@ class Grammar:
         escaped = self._reading(ESCAPED, piece, at)
         return Candidate(piece, at, doubled, escaped)
 
-    def _reading(self, way: re.Pattern[str], piece: str, at: int) -> Reading:
+    def _reading(self, way: re.Pattern[str], piece: str, at: int) -> QuotedReading:
         cell = way.match(piece, at)
         assert cell is not None  # there is a quote at `at`
         if self._closing_quote.match(piece, cell.end()):
-            return Reading(cell.end() + 1, is_whole=True)
-        return Reading(cell.end(), is_whole=False)
+            return QuotedReading(cell.end() + 1, is_whole=True)
+        return QuotedReading(cell.end(), is_whole=False)
 
     def is_within_cell(self, piece: str, at: int) -> bool:
         """Return whether a quote is within an unquoted cell: that of ,5 " pipe, is."""

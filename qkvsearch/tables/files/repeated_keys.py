@@ -80,7 +80,7 @@ def repeated_key(value: Any) -> str | None:
     return None
 
 
-class SkippedRows:
+class RowsOfRepeatedKeys:
     """The rows of a file that are skipped because an object in them has a key twice."""
 
     def __init__(self, report: ReadReport) -> None:

@@ -23,7 +23,7 @@ from qkvsearch.tables.files.parquet import PARQUET
 from qkvsearch.tables.files.unpacking import TableFile, unpacked
 from qkvsearch.tables.files.workbooks import WORKBOOK, sheet_names
 from qkvsearch.tables.report import ReadReport
-from qkvsearch.tables.table import Table, TableEncoder
+from qkvsearch.tables.table import Table, TableBuilder
 
 # The formats of files, in the order in which they are tried. Any other text is CSV.
 BINARY_FORMATS = (PARQUET, SQLITE, OTHER_WORKBOOK, WORKBOOK)
@@ -41,20 +41,20 @@ def read_table(source: str | Path, **options: Any) -> tuple[pd.DataFrame, ReadRe
     of a file without a header.
     Lists inside cells become `a|b|c`. Raises `DataError` that names the file.
     """
-    encoder = TableEncoder()
+    encoder = TableBuilder()
     report = read_into(encoder, source, ROWS, **options)
     return encoder.table().frame(), report
 
 
 def read_encoded(source: str | Path, **options: Any) -> tuple[Table, ReadReport]:
     """Read a table that may be larger than memory."""
-    encoder = TableEncoder()
+    encoder = TableBuilder()
     report = read_into(encoder, source, LOG_ROWS, **options)
     return encoder.table(), report
 
 
 def read_into(
-    encoder: TableEncoder,
+    encoder: TableBuilder,
     source: str | Path,
     limit: Limit,
     delimiter: str | None = None,

@@ -109,7 +109,7 @@ class CooccurrenceEncoder(LearnedEncoder):
         return self
 
 
-Columns = Sequence[Sequence[str]]
+TextColumns = Sequence[Sequence[str]]
 
 
 @dataclass(eq=False, repr=False)
@@ -140,7 +140,7 @@ class ContrastiveEncoder(ContrastiveLearning, LearnedEncoder):
     True
     """
 
-    def fit(self, fields: Columns | Sequence[str], y: Any = None) -> ContrastiveEncoder:
+    def fit(self, fields: TextColumns | Sequence[str], y: Any = None) -> ContrastiveEncoder:
         """Learn from columns of texts, each with one text for each item, or from a single column.
 
         Raises `DataError` for columns of different lengths, for a value that is no text, where
@@ -152,7 +152,7 @@ class ContrastiveEncoder(ContrastiveLearning, LearnedEncoder):
         return self
 
 
-def as_columns(fields: Columns | Sequence[str]) -> list[Sequence[str]]:
+def as_columns(fields: TextColumns | Sequence[str]) -> list[Sequence[str]]:
     """Return columns of equal length. Raises `DataError`."""
     is_one_value = isinstance(fields, str | bytes | Mapping) or not hasattr(fields, "__iter__")
     if is_one_value or getattr(fields, "ndim", 1) != 1:

@@ -60,7 +60,7 @@ HEALED = f"{WHERE} was damaged and was removed; texts are encoded again when the
 _warned: set[str] = set()
 
 
-class Entry(NamedTuple):
+class CachedText(NamedTuple):
     """An encoded text: its embedding, float32 (d,), its first tokens, int8 (n, d), and whether it
     was longer than the encoder reads.
     """
@@ -100,10 +100,10 @@ class EncodingCache:
     def __init__(self, model: bytes) -> None:
         self.model = model
 
-    def entries(self, texts: Sequence[str], longest: int) -> dict[str, Entry]:
+    def entries(self, texts: Sequence[str], longest: int) -> dict[str, CachedText]:
         """Return the entries with at least `longest` tokens, or all of a text's."""
         by_key = {text_key(text): text for text in texts}
-        entries: dict[str, Entry] = {}
+        entries: dict[str, CachedText] = {}
         try:
             if not _is_there():
                 return entries
@@ -114,7 +114,7 @@ class EncodingCache:
                         _warn(DamagedCacheError("an entry is damaged and is encoded again"))
                         continue
                     embedding, tokens = vectors
-                    entries[by_key[key]] = Entry(embedding, tokens[:longest], bool(is_cut))
+                    entries[by_key[key]] = CachedText(embedding, tokens[:longest], bool(is_cut))
         except FAILURES as error:
             _heal_or_warn(error)
         return entries
@@ -131,7 +131,7 @@ class EncodingCache:
                 [self.model, longest, *some],
             )
 
-    def add(self, entries: dict[str, Entry], longest: int) -> None:
+    def add(self, entries: dict[str, CachedText], longest: int) -> None:
         """Store entries with their first `longest` tokens, and remove the oldest ones."""
         rows = []
         for text, entry in entries.items():
@@ -344,7 +344,7 @@ def _reason(error: Exception) -> str:
 # --- the content of an entry ---
 
 
-def _content(entry: Entry, key: bytes, model: bytes, longest: int, is_cut: int) -> bytes:
+def _content(entry: CachedText, key: bytes, model: bytes, longest: int, is_cut: int) -> bytes:
     """Return the checksum of the whole row, the length d of the embedding, and the vectors."""
     content = np.int32(len(entry.embedding)).tobytes()
     content += entry.embedding.astype("<f4").tobytes() + entry.tokens.astype(np.int8).tobytes()

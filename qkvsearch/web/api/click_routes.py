@@ -10,9 +10,9 @@ from qkvsearch.engine import Engine
 from qkvsearch.web.api.request_parameters import (
     MAX_OFFSET,
     AnyId,
+    LimitedText,
     Offset,
     Parameters,
-    Text,
 )
 from qkvsearch.web.api.responses import (
     RequestService,
@@ -32,7 +32,7 @@ NO_LOG = "this server logs no searches: it would with `--log-searches`"
 class Click(Parameters):
     """A click on a hit."""
 
-    query_id: Annotated[Text, Field(description="Of the answer that has the hit.")]
+    query_id: Annotated[LimitedText, Field(description="Of the answer that has the hit.")]
     item: Annotated[AnyId, Field(description="By id or title.", examples=["v001"])]
     position: Annotated[
         int, Field(strict=True, ge=1, le=MAX_OFFSET, description="The rank of the hit.")

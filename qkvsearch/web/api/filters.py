@@ -11,9 +11,9 @@ from qkvsearch.tables.column_types import type_named
 from qkvsearch.web.problems import Problem
 from qkvsearch.where import Where
 
-Filter = Annotated[str, Field(max_length=2000, examples=["channel:Tiny Oven"])]
+ColumnFilter = Annotated[str, Field(max_length=2000, examples=["channel:Tiny Oven"])]
 Filters = Annotated[
-    tuple[Filter, ...],
+    tuple[ColumnFilter, ...],
     Field(
         max_length=100,
         fail_fast=True,  # a million errors take seconds
@@ -24,7 +24,7 @@ Filters = Annotated[
     ),
 ]
 # An expression with `?` placeholders, and their values.
-Clause = tuple[str, list[Any]]
+WhereClause = tuple[str, list[Any]]
 
 
 def condition(
@@ -33,7 +33,7 @@ def condition(
     """Return the condition of filters and `where` together, None for none. without: a column whose
     filters are left out. Raises `Problem` and `QkvError`.
     """
-    clauses: list[Clause] = []
+    clauses: list[WhereClause] = []
     for column, values in by_column(engine, filters).items():
         if column != without:
             alternatives = [_clause(engine, column, value) for value in values]
@@ -70,7 +70,7 @@ def _split(engine: Engine, text: str) -> tuple[StoredColumn, str]:
     return columns.find(text[: colons[0]], "filter"), ""
 
 
-def _clause(engine: Engine, column: StoredColumn, value: str) -> Clause:
+def _clause(engine: Engine, column: StoredColumn, value: str) -> WhereClause:
     name = engine.catalog.catalog_columns.sql_name(column)
     distinct = engine.catalog.values.cells(column.stored).distinct
     return type_named(column.type).condition(name, value, distinct)

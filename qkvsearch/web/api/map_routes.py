@@ -19,7 +19,7 @@ from qkvsearch.store import StoredCatalog
 from qkvsearch.tables.catalog_columns import StoredColumn
 from qkvsearch.tables.column_types import type_named
 from qkvsearch.terminal import shorten
-from qkvsearch.web.api.request_parameters import Count, Fields, Parameters, Text
+from qkvsearch.web.api.request_parameters import Fields, HitCount, LimitedText, Parameters
 from qkvsearch.web.api.responses import (
     RankedItem,
     RequestService,
@@ -48,16 +48,16 @@ class MapParameters(Parameters):
     """The head, the colours, and what is placed on the map."""
 
     head: Annotated[
-        Text | None,
+        LimitedText | None,
         Field(description="A dense head, or collaborative; by default the main one."),
     ] = None
     colour: Annotated[
-        Text | None,
+        LimitedText | None,
         Field(description="A column; - for none; by default the one that suits filters best."),
     ] = None
-    query: Annotated[Text, Field(description="A text to place.", examples=["bread"])] = ""
-    user: Annotated[Text, Field(description="A user to place.")] = ""
-    k: Count = 10
+    query: Annotated[LimitedText, Field(description="A text to place.", examples=["bread"])] = ""
+    user: Annotated[LimitedText, Field(description="A user to place.")] = ""
+    k: HitCount = 10
     fields: Fields = ""
     items: Annotated[
         bool,

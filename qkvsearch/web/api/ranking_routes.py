@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from qkvsearch.engine import Engine
-from qkvsearch.rank.found import Reason
+from qkvsearch.rank.found import NoHitsReason
 from qkvsearch.rank.options import parse_ratings
 from qkvsearch.rank.questions import Model, RecommendQuestion
 from qkvsearch.rank.ranking import Ranking
@@ -23,12 +23,12 @@ from qkvsearch.web.api.request_parameters import (
     AnyIds,
     ExplainLevel,
     Flag,
+    HeadNames,
     LimitedSize,
+    LimitedText,
     Name,
-    Names,
     Parameters,
     RankingParameters,
-    Text,
     option,
 )
 from qkvsearch.web.api.responses import (
@@ -57,10 +57,10 @@ class SearchBatch(Parameters):
     searches: Annotated[list[SearchParameters], BATCH]
 
 
-class NoHits(BaseModel, extra="forbid"):
+class WhyNoHits(BaseModel, extra="forbid"):
     """Why a query has no hits, and what would help."""
 
-    reason: Reason = Field(
+    reason: NoHitsReason = Field(
         description="unknown_words: neither a text nor an encoder knows one of the `words`. "
         "filtered_out: there are `total` hits without the conditions, which are `where`, `filter` "
         "or the query's `operators`. not_answered: no item answers the words, or only weakly; "
@@ -87,7 +87,7 @@ class SearchResults(RankedItems):
     corrections: list[dict[str, Any]]
     total: int
     total_weak: int
-    no_hits: NoHits | None
+    no_hits: WhyNoHits | None
     facets: dict[str, dict[str, int]]
     query_id: str | None = Field(
         None,
@@ -196,7 +196,7 @@ class RecommendOptions(RankingParameters):
     strict_user: Flag = option("strict_user")
     seen: Flag = option("seen")
     model: Model = option("model")
-    heads: Text | None = option("heads", of=RecommendQuestion)
+    heads: LimitedText | None = option("heads", of=RecommendQuestion)
     recent: float | None = option("recent", le=1e9)
     damping: float = option("damping")
     diversity: float = option("diversity")
@@ -207,15 +207,15 @@ class RecommendOptions(RankingParameters):
 class RecommendParameters(RecommendOptions):
     """For whom, and from which of their interactions."""
 
-    user: Text | None = option("user")
-    likes: Names = option("likes")
+    user: LimitedText | None = option("user")
+    likes: HeadNames = option("likes")
     rate: Annotated[
         tuple[Rating, ...],
         NAMES,
         Field(description="ITEM=RATING, as if it were recorded now; repeatable.", exclude=True),
     ] = ()
-    without: Names = option("without")
-    exclude: Names = option("exclude")
+    without: HeadNames = option("without")
+    exclude: HeadNames = option("exclude")
 
     def options(self) -> dict[str, Any]:
         return {**super().options(), "ratings": parse_ratings(self.rate)}
@@ -322,14 +322,14 @@ class SimilarParameters(RankingParameters):
     """The items whose neighbours are listed."""
 
     items: Annotated[
-        Names,
+        HeadNames,
         Field(
             min_length=1,
             description="The items whose neighbours are listed; repeatable.",
             examples=[["v001"]],
         ),
     ]
-    exclude: Names = option("exclude")
+    exclude: HeadNames = option("exclude")
     filter: Filters = ()
 
 

@@ -27,8 +27,8 @@ from qkvsearch.web.api.request_parameters import (
     AnyId,
     ItemPath,
     LimitedSize,
+    LimitedText,
     Parameters,
-    Text,
     UserPath,
 )
 from qkvsearch.web.api.responses import (
@@ -46,8 +46,8 @@ from qkvsearch.web.problems import Problem
 router = APIRouter(route_class=StrictRoute)
 Cell = str | bool | StrictInt | FiniteFloat | None
 # Objects are only what `GET` adds to an item.
-Cells = dict[str, Cell | list[Cell] | Annotated[dict[str, Cell | list[Cell]], LimitedSize]]
-Item = Annotated[Cells, LimitedSize]
+NewCells = dict[str, Cell | list[Cell] | Annotated[dict[str, Cell | list[Cell]], LimitedSize]]
+Item = Annotated[NewCells, LimitedSize]
 EXAMPLE = [{"id": "d9", "title": "Lemon tart"}]
 # What `GET` adds to an item, beside the numbers and dates of its variants.
 ADDED_KEYS = ("users", "original")
@@ -125,7 +125,7 @@ async def patch_item(
     return await service.change(change)
 
 
-def _changed_cells(engine: Engine, cells: Cells, id_: Any) -> dict[str, Any]:
+def _changed_cells(engine: Engine, cells: NewCells, id_: Any) -> dict[str, Any]:
     """Return the cells that a request changes, by the owner's names of columns. Raises `Problem`
     for a column that the catalog lacks, the id, and a cell that is an object, and names it.
     """
@@ -149,7 +149,7 @@ def _changed_cells(engine: Engine, cells: Cells, id_: Any) -> dict[str, Any]:
     return row
 
 
-def _by_column(engine: Engine, items: list[Cells], id_name: str) -> list[dict[str, Any]]:
+def _by_column(engine: Engine, items: list[NewCells], id_name: str) -> list[dict[str, Any]]:
     """Return the cells of items by the owner's names of columns. Raises `Problem` for an item
     without an id, and for an id or a column that is named twice.
     """
@@ -180,7 +180,7 @@ def _by_column(engine: Engine, items: list[Cells], id_name: str) -> list[dict[st
     return list(rows.values())
 
 
-def _own_cells(columns: CatalogColumns, item: Cells, number: int) -> dict[str, Any]:
+def _own_cells(columns: CatalogColumns, item: NewCells, number: int) -> dict[str, Any]:
     """Return the cells of an item without what `GET` adds, by the owner's names of columns, and by
     its own names for columns that the catalog lacks. Raises `Problem` for a column that has two
     cells, and for a cell that is an object.
@@ -201,7 +201,7 @@ def _own_cells(columns: CatalogColumns, item: Cells, number: int) -> dict[str, A
     return row
 
 
-def _column_of(columns: CatalogColumns, key: str, item: Cells) -> StoredColumn | None:
+def _column_of(columns: CatalogColumns, key: str, item: NewCells) -> StoredColumn | None:
     """Return the column that a key of an item means, None for none. Where an item has `items.id`,
     as `GET` shows a column of the owner called `id`, its `id` is that of the item.
     """
@@ -268,7 +268,7 @@ class Interaction(Parameters):
         ),
     ] = None
     event: Annotated[
-        Text | None,
+        LimitedText | None,
         Field(
             min_length=1,
             description="What it is, such as purchase, where the log has events: it has the weight "
@@ -277,18 +277,18 @@ class Interaction(Parameters):
     ] = None
 
 
-class Interactions(Parameters):
+class InteractionBatch(Parameters):
     """Several interactions: all are recorded, or none."""
 
     interactions: Annotated[list[Interaction], Field(min_length=1), BATCH]
 
 
 def _kind(body: Any) -> str:
-    many = isinstance(body, Interactions) or (isinstance(body, dict) and "interactions" in body)
+    many = isinstance(body, InteractionBatch) or (isinstance(body, dict) and "interactions" in body)
     return "many" if many else "one"
 
 
-Kinds = Annotated[Interaction, Tag("one")] | Annotated[Interactions, Tag("many")]
+Kinds = Annotated[Interaction, Tag("one")] | Annotated[InteractionBatch, Tag("many")]
 RecordBody = Annotated[Kinds, Discriminator(_kind), Body()]
 
 
@@ -305,7 +305,7 @@ async def record(
     service: RequestService, body: RecordBody, idempotency_key: Key = None
 ) -> Response:
     """Returns what was recorded. It is on disk then, and counts in the next recommendation."""
-    interactions = body.interactions if isinstance(body, Interactions) else [body]
+    interactions = body.interactions if isinstance(body, InteractionBatch) else [body]
     rows = [NewRow(row.user, row.item, row.rating, row.weight, row.event) for row in interactions]
 
     def do(engine: Engine) -> Response:

@@ -25,9 +25,9 @@ MAX_BATCH = 100
 # Of many items that cannot be read the first alone is reported: a million reports take seconds.
 NAMES = Field(max_length=MAX_NAMES, fail_fast=True)
 BATCH = Field(max_length=MAX_BATCH, fail_fast=True)
-Text = Annotated[str, Field(max_length=MAX_LENGTH)]
+LimitedText = Annotated[str, Field(max_length=MAX_LENGTH)]
 Name = Annotated[str, Field(max_length=MAX_LENGTH, description="An id or a title.")]
-Names = Annotated[tuple[Name, ...], NAMES]
+HeadNames = Annotated[tuple[Name, ...], NAMES]
 
 
 SentNumber = Annotated[float, Field(ge=-(2**63), lt=2**63)]
@@ -60,10 +60,10 @@ def option(name: str, default: Any = None, *, of: type[Question] | None = None, 
     )
 
 
-Count = Annotated[int, option("k")]
+HitCount = Annotated[int, option("k")]
 Offset = Annotated[int, option("offset", le=MAX_OFFSET)]
-Where = Annotated[Text | None, option("where")]
-Fields = Annotated[Text, option("fields", "")]
+Where = Annotated[LimitedText | None, option("where")]
+Fields = Annotated[LimitedText, option("fields", "")]
 
 
 # The examples are ids of a sample.
@@ -139,10 +139,10 @@ LimitedSize = BeforeValidator(_check_size)
 class RankingParameters(Parameters):
     """Which of the hits, and what is shown of them."""
 
-    k: Count = 10
+    k: HitCount = 10
     where: Where = None
     fields: Fields = ""
-    distinct: Text | None = option("distinct")
+    distinct: LimitedText | None = option("distinct")
     offset: Offset = 0
     temperature: float | None = option("temperature", le=1e9)
     explain: Annotated[

@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from qkvsearch.engine import Engine
 from qkvsearch.learn.rule_changes import MAX_NAME
-from qkvsearch.web.api.request_parameters import AnyIds, Parameters, Text
+from qkvsearch.web.api.request_parameters import AnyIds, LimitedText, Parameters
 from qkvsearch.web.api.responses import (
     RequestService,
     Rows,
@@ -26,15 +26,17 @@ class NewRule(Parameters):
     """A rule: a `pin` or a `bury` with `items`, or a `boost` with `by`."""
 
     pin: Annotated[
-        Text | None,
+        LimitedText | None,
         Field(description="A query for which the items come first.", examples=["sourdough"]),
     ] = None
-    bury: Annotated[Text | None, Field(description="A query for which they come last.")] = None
+    bury: Annotated[LimitedText | None, Field(description="A query for which they come last.")] = (
+        None
+    )
     items: Annotated[
         AnyIds, Field(description="Ids or titles, in their order.", examples=[["v001"]])
     ] = ()
     boost: Annotated[
-        Text | None, Field(description="A condition on columns, as in `where` of a search.")
+        LimitedText | None, Field(description="A condition on columns, as in `where` of a search.")
     ] = None
     by: Annotated[
         StrictFloat | None, Field(description="How many standard deviations a boost adds.")

@@ -9,8 +9,8 @@ from qkvsearch.web.api.request_parameters import (
     MAX_OFFSET,
     ExplainLevel,
     Flag,
+    LimitedText,
     RankingParameters,
-    Text,
     option,
 )
 
@@ -25,7 +25,7 @@ class SearchParameters(RankingParameters):
     """One search."""
 
     q: Annotated[
-        Text,
+        LimitedText,
         Field(
             description='Words; "a phrase", -word, field:word and word* must match. "" browses.',
             examples=["sourdough bread"],
@@ -33,11 +33,11 @@ class SearchParameters(RankingParameters):
         ),
     ]
     explain: Annotated[ExplainLevel, EXPLAIN_OR_SMALLEST] = False  # type: ignore[assignment]
-    heads: Text | None = option("heads")
-    user: Text | None = option("user")
+    heads: LimitedText | None = option("heads")
+    user: LimitedText | None = option("user")
     strict_user: Flag = option("strict_user")
     prefix: Flag = option("prefix")
-    facets: Text = option("facets", "")
+    facets: LimitedText = option("facets", "")
     filter: Filters = ()
     snippet: Flag = option("snippet")
     passages: int = option("passages", le=MAX_OFFSET)
@@ -50,7 +50,7 @@ class SearchParameters(RankingParameters):
     weak: Annotated[
         Flag, Field(description="Whether weak matches are listed as well, below all others.")
     ] = False
-    sort: Text | None = option("sort")
+    sort: LimitedText | None = option("sort")
 
     @property
     def is_slow(self) -> bool:

@@ -5,9 +5,9 @@ from rich.text import Text
 
 from qkvsearch.cli.lesson.grids import table_view
 from qkvsearch.cli.wrapping import wrapped
-from qkvsearch.lessons.parts import Table
+from qkvsearch.lessons.parts import ShownTable
 
-RATINGS = Table(
+RATINGS = ShownTable(
     "Ratings",
     ["user", "Car chase", "Spider-Man", "Space race", "Love story", "Wedding"],
     [["Ana", "5", "4", "?", "1", "?"], ["Chloe", "?", "5", "4", "?", "2"]],
@@ -19,7 +19,9 @@ def lines(table, width):
 
 
 def test_points_stand_below_one_another():
-    table = Table("", ["word", "by", "n"], [["a", 0.25, 4], ["b", -1.0, 16], ["c", 0.5714, 256]])
+    table = ShownTable(
+        "", ["word", "by", "n"], [["a", 0.25, 4], ["b", -1.0, 16], ["c", 0.5714, 256]]
+    )
     assert lines(table, 80) == [
         "word     by    n",
         "a      0.25    4",
@@ -38,7 +40,7 @@ def test_no_word_is_cut_and_no_line_is_too_wide(width, parts):
 
 
 def test_words_fold_before_a_table_comes_in_parts():
-    table = Table("", ["way", "moved"], [["add −1e9, in float32", 1.0], ["replace it", 2.0]])
+    table = ShownTable("", ["way", "moved"], [["add −1e9, in float32", 1.0], ["replace it", 2.0]])
     assert lines(table, 20) == [
         "way            moved",
         "add −1e9, in       1",
@@ -53,6 +55,6 @@ def test_lines_after_a_break_are_indented_as_those_after_a_fold():
 
 
 def test_a_word_wider_than_the_terminal_is_cut():
-    table = Table("", ["way", "moved"], [["incomprehensibilities", 1.0]])
+    table = ShownTable("", ["way", "moved"], [["incomprehensibilities", 1.0]])
     assert max(map(len, lines(table, 16))) == 16
     assert "".join(line.split()[0] for line in lines(table, 16)[1:]) == "incomprehensibilities"

@@ -21,9 +21,9 @@ from qkvsearch.lessons.parts import (
     Matrix,
     Part,
     Role,
+    ShownTable,
     Step,
     Switch,
-    Table,
     Text,
 )
 from qkvsearch.lessons.workbench import Workbench
@@ -171,7 +171,7 @@ def _part(part: Part, lesson: str, place: str) -> Html:
             return element("p", prose(part.text))
         case Formula():
             return element("p", mathematics(part.text), class_="formula")
-        case Table():
+        case ShownTable():
             return table(part)
         case Curve():
             return curve(part, f"curve-{place}")

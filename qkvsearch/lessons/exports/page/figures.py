@@ -9,7 +9,7 @@ from qkvsearch.lessons.drawings.svg import line, text
 from qkvsearch.lessons.exports.document import ROLE_NAMES
 from qkvsearch.lessons.markup import Html, element, grid, joined, mathematics
 from qkvsearch.lessons.messages import say, shown
-from qkvsearch.lessons.parts import Curve, Matrix, Role, Table
+from qkvsearch.lessons.parts import Curve, Matrix, Role, ShownTable
 
 # How many shades a weight's background comes in; the style sheet has as many.
 SHADES = 10
@@ -45,7 +45,7 @@ def matrix(part: Matrix, note: str = "", **attributes: str) -> Html:
     return _figure("matrix", table, data_role=part.role)
 
 
-def table(part: Table) -> Html:
+def table(part: ShownTable) -> Html:
     """Return words and numbers under headings; the first column names its row."""
     rows = [(shown(first), cells_of(others)) for first, *others in part.rows]
     caption = element("caption", element("span", mathematics(part.caption), class_="name"))

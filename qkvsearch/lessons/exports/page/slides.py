@@ -15,7 +15,17 @@ from qkvsearch.lessons.exports.page.article import blocks, code
 from qkvsearch.lessons.exports.page.questions import form
 from qkvsearch.lessons.markup import Html, element, joined, prose
 from qkvsearch.lessons.messages import say
-from qkvsearch.lessons.parts import Curve, Formula, Lesson, Matrix, Part, Step, Switch, Table, Text
+from qkvsearch.lessons.parts import (
+    Curve,
+    Formula,
+    Lesson,
+    Matrix,
+    Part,
+    ShownTable,
+    Step,
+    Switch,
+    Text,
+)
 from qkvsearch.lessons.workbench import Workbench
 
 OWN_STYLES = ("slides.css",)
@@ -111,7 +121,7 @@ def _height(parts: Sequence[Part]) -> float:
             return lines * (AROUND + ROW * (rows + 1))
         case Text():
             return LINE * math.ceil(cell_len(first.text) / LETTERS) + LINE / 2
-        case Table():
+        case ShownTable():
             return AROUND + ROW * 1.4 * (len(first.rows) + 1)
         case Formula():
             return FORMULA
