@@ -237,3 +237,13 @@ def test_an_encoder_that_has_a_vector_for_every_string_is_not_believed(tmp_path)
             noise = {letters: {**of, "static": (near, 0.01)} for letters, of in known.noise.items()}
             engine.models.__dict__["answerability"] = replace(known, noise=noise, level=1.0)
             assert asked(engine, "musician").answers == answers
+
+
+def test_hits_that_only_come_nearest_are_weak_whatever_a_note_says(engine):
+    ranking = engine.search("of the and", anyway=True)
+    query = engine.texts.reader.read("of the and")
+    assert not ranking.head.is_answer
+    silent = replace(ranking, head=replace(ranking.head, notes=[]), notes=[])
+    assert {hit.match for hit in engine.texts.with_match(silent, query)} == {"weak"}
+    assert engine.texts.weak(query, silent.head).all()
+    assert engine.search("jacket").head.is_answer

@@ -266,10 +266,7 @@ def _build(
 
 def _text_lines(facts: Mapping[str, Any], dataset: Dataset) -> list[str]:
     """Return what a build says of long texts, which stands behind what it says of the files."""
-    from qkvsearch.store.workspace import NOT_TAKEN_OVER
-
-    lines = facts["rows"][len(dataset.lines(of_log=False)) :]
-    return [line for line in lines if not line.startswith(NOT_TAKEN_OVER)]
+    return list(facts["rows"][len(dataset.lines(of_log=False)) :])
 
 
 def memory_advice(dataset: Dataset, available: float | None) -> str:
@@ -313,11 +310,10 @@ def _model_lines(facts: Mapping[str, Any], previous: Mapping[str, Any]) -> Itera
     from qkvsearch.heads.component import HEADS_LEFT_OUT, LANGUAGE, TUNED
     from qkvsearch.heads.search_settings import TUNED_SEARCH
     from qkvsearch.store.remote_collections import FACT as KEYS
-    from qkvsearch.store.workspace import NOT_TAKEN_OVER
+    from qkvsearch.store.workspace import LOST_SETTINGS
     from qkvsearch.text.languages import Language
 
-    lost = [line for line in facts["rows"] if line.startswith(NOT_TAKEN_OVER)]
-    yield from (f"{line[0].upper()}{line[1:]}." for line in lost)
+    yield from (f"Not taken over: {reason}." for reason in facts.get(LOST_SETTINGS, ()))
     yield f"Encoder: {facts['encoder']} ({facts['encoder_chosen']})."
     if better := advice_on(facts):
         yield better

@@ -25,6 +25,7 @@ from qkvsearch.rank.display import unit_of
 from qkvsearch.rank.listing import Listing
 from qkvsearch.store import Snapshot, StoredCatalog, Workspace
 from qkvsearch.store.remote_collections import RemoteCollection
+from qkvsearch.store.workspace import LOST_SETTINGS
 from qkvsearch.tables.catalog_columns import CatalogColumns
 from qkvsearch.text.encoders import advice
 
@@ -49,6 +50,7 @@ def build_facts(snapshot: Snapshot) -> dict[str, Any]:
         rare[HEADS_LEFT_OUT] = facts[HEADS_LEFT_OUT]
     if COLUMN_WEIGHTS in facts:
         rare[COLUMN_WEIGHTS] = named_column_weights(facts)
+    lost = [f"not taken over: {reason}" for reason in facts.get(LOST_SETTINGS, ())]
     return {
         "built": snapshot.created,
         "items": facts["n_items"],
@@ -70,7 +72,7 @@ def build_facts(snapshot: Snapshot) -> dict[str, Any]:
         "columns": _columns(facts["columns"], catalog),
         "interaction_columns": facts.get("interaction_columns", []),
         "searched_columns": [catalog.catalog_columns.name_of(s) for s in facts["text_columns"]],
-        "rows": [*facts["rows"], *facts.get(LOG_ROWS, ()), *revised_lines(facts)],
+        "rows": [*facts["rows"], *lost, *facts.get(LOG_ROWS, ()), *revised_lines(facts)],
         "segments": len(snapshot.segments),
         "megabytes": round(sum(file.entry["bytes"] for file in snapshot.files) / 1e6, 1),
         "format": snapshot.segments[-1].manifest["format"],

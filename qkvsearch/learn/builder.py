@@ -43,7 +43,7 @@ from qkvsearch.learn.tuned_search import taken_over
 from qkvsearch.store import BuildContents, CatalogRows, Workspace
 from qkvsearch.store.remote_collections import FACT as KEYS
 from qkvsearch.store.remote_collections import RemoteCollection
-from qkvsearch.store.workspace import NOT_TAKEN_OVER
+from qkvsearch.store.workspace import LOST_SETTINGS, UNREADABLE_SETTINGS
 from qkvsearch.tables.catalog import Catalog
 from qkvsearch.tables.columns import Columns
 from qkvsearch.tables.dataset import Dataset, Source
@@ -122,12 +122,13 @@ def build_workspace(
             weights = without_learned(weights)
             role = "only order what words leave equal" if not pretrained else "take no part"
             contents.facts[HEADS_LEFT_OUT] = f"{' and '.join(learned)} {role}: {reason}"
-        lost = list(previous.get(NOT_TAKEN_OVER, ()))
+        lost = list(previous.get(UNREADABLE_SETTINGS, ()))
         lost += _take_over_search(contents, previous, weights, passages is not None)
         _add_text(contents, dataset.catalog, fields, passages, pretrained, weights, progress)
         contents.facts["rows"] += _passage_lines(passages, fields, keys)
         contents.facts["rows"] += _part_lines(learned, fields)
-        contents.facts["rows"] += [f"{NOT_TAKEN_OVER}: {reason}" for reason in lost]
+        if lost:
+            contents.facts[LOST_SETTINGS] = lost
         if dataset.interactions is not None and TUNED in previous:
             contents.facts[TUNED] = previous[TUNED]
         _add_interactions(contents, dataset, next_item, progress)

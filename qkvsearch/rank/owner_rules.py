@@ -127,15 +127,17 @@ class QueryRules:
         is_pinned[[placed.row for placed in first]] = True
         if scores is None:
             return Scores(PINS.name, values, parts, covered=is_pinned)
-        covered, notes = scores.covered, scores.notes
+        covered, notes, is_answer = scores.covered, scores.notes, scores.is_answer
         if covered is not None and first:
-            # Notes that there is no hit are wrong now.
-            notes = notes if covered.any() else []
+            if not covered.any():
+                # That there is no hit is wrong now.
+                notes, is_answer = [], True
             covered = covered | is_pinned
         return replace(
             plus(scores, PINS.name, values, parts, is_evidence=False),
             covered=covered,
             notes=notes,
+            is_answer=is_answer,
             raw=scores.raw,
             best=scores.best,
             has_estimates=scores.has_estimates,

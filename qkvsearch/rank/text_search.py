@@ -185,7 +185,7 @@ class TextSearch:
         is_answered = self._is_answered(query, judged)
         if not is_answered and not anyway:
             nothing = np.zeros(len(fused.scores), dtype=bool)
-            return replace(fused, covered=nothing, notes=[NOTHING])
+            return replace(fused, covered=nothing, notes=[NOTHING], is_answer=False)
 
         # The second pass compares the best items word by word.
         best = fused.best
@@ -198,6 +198,7 @@ class TextSearch:
         return replace(
             fused,
             notes=notes,
+            is_answer=is_answered,
             raw=self._graded(of_text),
             best=best,
             has_estimates=has_estimates,
@@ -392,7 +393,7 @@ class TextSearch:
         owner pins; they are strong as well.
         """
         graded: Sequence[str | None] = [None] * len(ranking)
-        if ranking.head is not None and NEAREST in ranking.head.notes:
+        if ranking.head is not None and not ranking.head.is_answer:
             graded = [WEAK] * len(ranking)
         elif len(ranking) and ranking.head is not None and ranking.head.raw:
             codes = query.lookup.codes.head(self.catalog)
@@ -424,7 +425,7 @@ class TextSearch:
 
     def weak(self, query: Query, scores: Scores) -> np.ndarray:
         """Return the items whose `match` is weak, bool (n_items,)."""
-        if NEAREST in scores.notes:
+        if not scores.is_answer:
             return np.ones(len(scores.scores), dtype=bool)
         if not scores.raw:
             return np.zeros(len(scores.scores), dtype=bool)

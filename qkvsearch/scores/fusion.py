@@ -54,6 +54,8 @@ class Scores:
     has_estimates: bool = False
     # Whether a high score speaks for an item. What an owner adds is no answer to a query.
     is_evidence: bool = True
+    # Whether the catalog answers the query. Otherwise the best items only come nearest to it.
+    is_answer: bool = True
     # Whether scores only compare some items with one another: the best of them may be no answer.
     is_relative: bool = False
 

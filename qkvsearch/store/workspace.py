@@ -58,8 +58,10 @@ MAX_BASES, MAX_BUILDS = 2, 50
 ATTEMPTS = 100
 # How often all files are read again because a writer changed the builds meanwhile.
 MAX_CHECKS = 5
-# The start of report lines about settings of the previous build that could not be read.
-NOT_TAKEN_OVER = "not taken over"
+# The fact of a build: why it has not taken over settings of the build before, a reason each.
+LOST_SETTINGS = "lost_settings"
+# Stands for the same among the facts of a build that cannot be read.
+UNREADABLE_SETTINGS = "unreadable_settings"
 LOST_FACTS = "settings that tune found, if it did, cannot be read"
 # NumPy raises an OSError without a number where it cannot write all of an array.
 NO_SPACE = (None, errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
@@ -311,7 +313,7 @@ class Workspace:
 
     def current_facts(self) -> dict[str, Any]:
         """Return the facts of the current build, even if other files of it are damaged; under
-        `NOT_TAKEN_OVER`, lines about settings that a new build cannot take over.
+        `UNREADABLE_SETTINGS`, reasons about settings that a new build cannot take over.
         """
         try:
             root = read_root(self.path)
@@ -322,7 +324,7 @@ class Workspace:
         except DamagedError as error:
             # The line is stored, and shown to people who do not know where the workspace is.
             name = Path(error.file).name
-            return {NOT_TAKEN_OVER: [f"{LOST_FACTS} ({name}: {error.what})"]}
+            return {UNREADABLE_SETTINGS: [f"{LOST_FACTS} ({name}: {error.what})"]}
 
     # --- previous builds ---
 

@@ -25,7 +25,7 @@ from qkvsearch.tables.files.repeated_keys import (
     python_value,
     repeated_key,
 )
-from qkvsearch.tables.report import FILE_ROWS, ReadReport
+from qkvsearch.tables.report import FILE_ROWS, TOO_MANY_COLUMNS, ReadReport
 from qkvsearch.tables.table import Table, TableBuilder
 
 ReadTable = tuple[Table, ReadReport]
@@ -39,7 +39,7 @@ def layout_hint(table: Table, report: ReadReport) -> str:
     first, *others = table.columns
     cells = [first, *table.sample(first, SAMPLE)]
     is_line = not others and len({len(cell.split()) for cell in cells}) > 1
-    if is_line or any("too many columns" in reason for reason in report.skipped):
+    if is_line or TOO_MANY_COLUMNS in report.skipped:
         return ". These may be lines of a user and items: use `layout` lists"
     numbers = [pd.to_numeric(table.sample(name, SAMPLE), errors="coerce") for name in others]
     are_numbers = len(others) > 1 and all(column.notna().mean() > 0.5 for column in numbers)

@@ -20,6 +20,8 @@ FILE_ROWS = 1 << 40
 MAX_FILES = 10
 # A larger share of skipped rows is a warning.
 MAX_SKIPPED = 0.1
+# Why rows are skipped that have more cells than the header.
+TOO_MANY_COLUMNS = "with too many columns"
 # What no message and no build repeats from a cell or a line above the table: it may be a user.
 EMAIL = re.compile(r"[\w.+-]+@[\w-]+(\.[\w-]+)+")
 

@@ -242,3 +242,16 @@ def test_a_build_that_was_interrupted_leaves_no_workspace_behind(qkv, surroundin
     Path(".qkvsearch").mkdir(exist_ok=True)
     Path(".qkvsearch/writer.lock").touch()
     assert ".qkvsearch: no workspace here" in qkv("items").stderr
+
+
+def test_a_build_says_that_it_takes_over_no_settings_of_a_damaged_one(qkv, shop_here, shop_items):
+    """In the report of the build and in `info`, but no more in those of the build after it."""
+    manifest = next((shop_here / "builds").glob("*/manifest.json"))
+    manifest.write_bytes(manifest.read_bytes()[:-9])
+    shop_items.to_csv("items.csv", index=False)
+    build = ["build", "--items", "items.csv", "--encoder", "corpus"]
+    said = "ot taken over: settings that tune found, if it did, cannot be read"
+    assert f"N{said}" in qkv(*build).stderr
+    assert f"n{said}" in qkv("info", "--format", "json").stdout
+    assert said not in qkv(*build).stderr
+    assert said not in qkv("info", "--format", "json").stdout

@@ -15,7 +15,6 @@ from qkvsearch._utils.threads import one_blas_thread
 from qkvsearch.errors import QkvError
 from qkvsearch.heads.rule_heads import RULE_HEADS
 from qkvsearch.heads.token_head import TOKENS
-from qkvsearch.rank.answerable import NOTHING
 from qkvsearch.rank.loaded_build import LoadedBuild
 from qkvsearch.rank.query import Query
 from qkvsearch.rank.questions import SearchQuestion
@@ -150,7 +149,8 @@ class SideAnswer:
     @property
     def is_unanswered(self) -> bool:
         """Whether nothing is found since nothing in the catalog answers the query."""
-        return NOTHING in self.ranking.notes
+        head = self.ranking.head
+        return self.is_silent and head is not None and not head.is_answer
 
     @cached_property
     def _meeting_conditions(self) -> np.ndarray:

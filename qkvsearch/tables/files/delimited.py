@@ -28,7 +28,7 @@ from qkvsearch.tables.files.frames import (
 )
 from qkvsearch.tables.files.quotes import QuotedText, line_ends
 from qkvsearch.tables.files.unpacking import TableFile
-from qkvsearch.tables.report import ReadReport
+from qkvsearch.tables.report import TOO_MANY_COLUMNS, ReadReport
 
 # The first of those that fit equally well is taken.
 DELIMITERS = ",;\t|"
@@ -112,7 +112,7 @@ def read_delimited(
             _warn_of_header_below(frame, header, report)
         has_one_more = frame[width].notna()
         report.read += len(frame) + len(too_long)
-        report.skip("with too many columns", np.sort([*too_long, *frame.index[has_one_more]]))
+        report.skip(TOO_MANY_COLUMNS, np.sort([*too_long, *frame.index[has_one_more]]))
         too_long = []
         yield frame[~has_one_more].drop(columns=width).set_axis(header, axis=1), report
     if quotes is not None and quotes.note():

@@ -35,7 +35,7 @@ from qkvsearch.tables.files.workbook_values import (
     unescaped,
     with_percent,
 )
-from qkvsearch.tables.report import ReadReport
+from qkvsearch.tables.report import TOO_MANY_COLUMNS, ReadReport
 from qkvsearch.terminal import shorten
 
 # The state of a sheet that is not hidden.
@@ -102,7 +102,7 @@ def sheet_table(
     frame = text_of_rows(cells, [number for number, _ in rows], header, report)
     too_long = [number for number, row in rows if len(row) > width]
     report.read = len(rows)
-    report.skip("with too many columns", too_long)
+    report.skip(TOO_MANY_COLUMNS, too_long)
     if too_long:
         report.warnings.append(
             f"{report.file}: {quantity(len(too_long), 'row')} skipped, the first of them row "
