@@ -218,7 +218,7 @@ def test_a_recorded_007_is_not_the_item_7_of_a_later_build(tmp_path):
     log = pd.DataFrame({"user": ["a", "a", "b"], "item": ["007", "7", "x"]})
     built(tmp_path, log, items=texts).record("c", "007")
     numbers = built(tmp_path, log.assign(item=[7, 8, 8]), items=ITEMS)
-    assert numbers.snapshot.records.of("c") == []
+    assert numbers.snapshot.records.user("c").interactions == []
 
 
 def test_a_whole_number_with_a_point_is_the_same_user_and_item_everywhere(tmp_path):

@@ -104,18 +104,6 @@ def test_undo_takes_back_the_last_and_then_what_was_before(rated):
         rated.undo_record()
 
 
-def test_after_undo_and_another_record_an_export_begins_anew(rated, tmp_path, monkeypatch):
-    """The number of records is the same, and what they say is not."""
-    states = []
-    rated.record("a", "z", 5)
-    states.append(rated.snapshot.records.state)
-    rated.undo_record()
-    states.append(rated.snapshot.records.state)
-    rated.record("a", "w", 5)
-    states.append(rated.snapshot.records.state)
-    assert len(set(states)) == 3
-
-
 # --- a file ---
 
 

@@ -221,11 +221,12 @@ def test_what_was_recorded_stays_and_counts_again_when_its_item_is_back(path):
     remove_items(path, "steel hammer")
     with Engine(path) as engine:
         assert engine.info()["recorded"] == 1
-        assert engine.snapshot.records.of("eve") == []
+        assert engine.snapshot.records.user("eve").interactions == []
     add_items(path, pd.DataFrame({"id": [4], "title": ["steel hammer"], "made": [2004]}))
     with Engine(path) as engine:
         position = engine.catalog.titles.item_position(4)
-        assert [row[:2] for row in engine.snapshot.records.of("eve")] == [(position, 5.0)]
+        rows = engine.snapshot.records.user("eve").interactions
+        assert [row[:2] for row in rows] == [(position, 5.0)]
 
 
 def test_a_text_id_makes_all_ids_text_from_then_on(path, shop):

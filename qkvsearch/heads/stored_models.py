@@ -26,13 +26,11 @@ from qkvsearch.heads.late_interaction import TokenKeys
 from qkvsearch.heads.passage_keys import PassageKeysComponent, UnitKeys
 from qkvsearch.heads.passage_tokens import PassageTokensComponent
 from qkvsearch.heads.passages import PassagesComponent, Units
-from qkvsearch.heads.remote_keys import RemoteKeys
 from qkvsearch.heads.search_settings import SearchSettings
 from qkvsearch.heads.tokens import TokensComponent
 from qkvsearch.heads.word_index import WordIndex
 from qkvsearch.heads.words import CodesComponent, LexicalComponent, WordsComponent
 from qkvsearch.store import Snapshot
-from qkvsearch.store.remote_collections import RemoteCollection
 from qkvsearch.store.segments import MANIFEST
 from qkvsearch.text.analysis import Analyzer
 from qkvsearch.text.encoders import SECOND_PASS, dense_heads
@@ -246,14 +244,6 @@ class StoredModels:
         if head in self._keys_in_search:
             return self._keys_in_search[head]
         return self.load(DenseComponent(head)).tuned_keys
-
-    @cached_property
-    def key_store(self) -> Any:
-        """The server that has the keys; None where they are local."""
-        if RemoteCollection.of(self.snapshot.facts) is None:
-            return None
-        keys = self.dense_keys(self.main_head)
-        return keys.vectors.store if isinstance(keys, RemoteKeys) else None
 
     @cached_property
     def has_tokens(self) -> bool:

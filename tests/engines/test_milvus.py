@@ -126,7 +126,10 @@ def test_the_best_of_some_items_are_those_of_a_full_scan(both, monkeypatch, most
 
     monkeypatch.setattr(module, "MAX_NAMED", most_named)
     local, there = both
-    store, keys = there.models.key_store, local.models.dense_keys("lsa").vectors
+    store, keys = (
+        there.models.dense_keys("lsa").vectors.store,
+        local.models.dense_keys("lsa").vectors,
+    )
     mask = np.arange(160) % 9 == 0
     query = keys[5] + keys[20]
     best = np.argsort(-(keys @ query), kind="stable")
@@ -143,7 +146,10 @@ def test_items_that_are_far_down_are_named_where_no_search_reaches_them(both, mo
     monkeypatch.setattr(module, "MAX_HITS", 30)
     monkeypatch.setattr(module, "MAX_NAMED", 8)
     local, there = both
-    store, keys = there.models.key_store, local.models.dense_keys("lsa").vectors
+    store, keys = (
+        there.models.dense_keys("lsa").vectors.store,
+        local.models.dense_keys("lsa").vectors,
+    )
     order = np.argsort(-(keys @ keys[5]), kind="stable")
     mask = np.zeros(160, dtype=bool)
     mask[order[60:]] = True
@@ -314,7 +320,10 @@ def test_whatever_changes_answers_stay_the_same(own):
             for engine in own:
                 change(engine)
             answers_are_same(local, there)
-            store, keys = there.models.key_store, there.models.dense_keys("lsa").vectors
+            store, keys = (
+                there.models.dense_keys("lsa").vectors.store,
+                there.models.dense_keys("lsa").vectors,
+            )
             found = store.nearest("lsa", keys[3], 40, Filter())
             full = np.asarray(keys) @ keys[3]
             np.testing.assert_allclose(full[found], np.sort(full)[::-1][:40], atol=1e-5)

@@ -227,10 +227,10 @@ def test_a_long_text_is_cut_as_a_whole_one_is(wordllama, text):
 def test_words_are_cut_alone_where_no_subword_is_the_end_of_a_line(wordllama):
     text = " ".join(LONG_TEXTS[:3])
     words = wordllama.weighted(np.ones(len(wordllama.vectors)))._recurring_words
-    together = words.of_text(text)
+    [together] = words.of_texts([text])
     words.clear()
     words._line_end = None
-    assert words.of_text(text).tolist() == together.tolist()
+    assert words.of_texts([text])[0].tolist() == together.tolist()
 
 
 def test_texts_that_are_cut_already_are_not_cut_again(wordllama, monkeypatch):

@@ -49,10 +49,6 @@ class BuildRecords:
         """The number of the last record that the build learned from."""
         return int(self.catalog.facts.get("learned_records", 0))
 
-    def of(self, user: Any) -> list[PastInteraction]:
-        """Return the new interactions of a user, oldest first."""
-        return self.user(user).interactions
-
     def user(self, user: Any) -> UserRecords:
         """Return what is recorded of a user."""
         sql = f"SELECT number, {NEW_ROW} FROM recorded WHERE {is_user(self.catalog.fold_ids)} "
@@ -108,11 +104,6 @@ class BuildRecords:
         sql = f"SELECT count(*) FROM recorded WHERE number > {self.learned} "
         (rows,) = self._read((f"{sql} AND number <= {self._last}", []))
         return sum(n for (n,) in rows)
-
-    @property
-    def state(self) -> str:
-        """A text that changes with every change: numbers only rise, and undo lowers the count."""
-        return "-".join(map(str, (self.database.rows("SELECT n, last FROM totals") or [(0, 0)])[0]))
 
     def has(self, user: Any) -> bool:
         """Return whether a user has records, even if none of an item in the catalog."""

@@ -50,13 +50,8 @@ class RecurringWords(dict[str, bytes]):
         if [*self._before, self._before[-1]] == self._cut("\n\n") and self._before[-1] != unknown:
             self._line_end = self._before[-1]
 
-    def of_text(self, text: str) -> np.ndarray | None:
-        """Return the subwords of a text, int32 (n,); None for one that is cut as a whole."""
-        [subwords] = self.of_texts([text])
-        return subwords
-
     def of_texts(self, texts: Sequence[str]) -> list[np.ndarray | None]:
-        """Return `of_text` of each text."""
+        """Return the subwords of each text, int32 (n,); None for one that is cut as a whole."""
         found: list[np.ndarray | None] = [None] * len(texts)
         waiting: dict[int, list[str]] = {}
         for number, text in enumerate(texts):
