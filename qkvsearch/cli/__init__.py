@@ -13,7 +13,8 @@ from typing import Any
 import click
 
 from qkvsearch._utils.version import __version__
-from qkvsearch.cli.context import TYPED, CommandContext, fitting, reason_of, spelled, to_stderr
+from qkvsearch.cli.context import CommandContext
+from qkvsearch.cli.stderr import TYPED, fitting, reason_of, spelled, to_stderr
 from qkvsearch.errors import QkvError, suggest
 from qkvsearch.terminal import in_one_line, printable
 

@@ -5,7 +5,8 @@ from importlib.util import find_spec
 import click
 
 from qkvsearch._utils.files import real_path
-from qkvsearch.cli.context import command, settings
+from qkvsearch.cli.commands import command
+from qkvsearch.cli.context import settings
 from qkvsearch.errors import need
 
 allow_record_option = click.option(

@@ -23,7 +23,8 @@ from qkvsearch.cli.columns import (
     join_option,
     log_columns,
 )
-from qkvsearch.cli.context import CommandContext, command, settings, wait_option
+from qkvsearch.cli.commands import command, wait_option
+from qkvsearch.cli.context import CommandContext, settings
 from qkvsearch.errors import QkvError, listed_names, quantity
 
 if TYPE_CHECKING:

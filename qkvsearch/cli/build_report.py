@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import click
 
 from qkvsearch._utils.files import real_path, write_file
-from qkvsearch.cli.context import spelled
 from qkvsearch.cli.output_file import checked_file
+from qkvsearch.cli.stderr import spelled
 from qkvsearch.cli.wrapping import TEXT_WIDTH, wrapped
 from qkvsearch.errors import quantity
 from qkvsearch.terminal import printable, shorten

@@ -22,9 +22,11 @@ from qkvsearch.cli.columns import (
     join_option,
     log_columns,
 )
-from qkvsearch.cli.context import NUMBER, TYPED, command, reason_of, settings, wait_option
+from qkvsearch.cli.commands import NUMBER, command, wait_option
+from qkvsearch.cli.context import settings
 from qkvsearch.cli.listing_table import cell_text, write_listing
 from qkvsearch.cli.render import Output, output_options
+from qkvsearch.cli.stderr import TYPED, reason_of
 from qkvsearch.cli.text_table import to_table
 from qkvsearch.errors import Count, DataError, QkvError, quantity
 from qkvsearch.terminal import in_one_line

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from qkvsearch.cli.context import NUMBER, Decorator, joined, split_names
+from qkvsearch.cli.commands import NUMBER, Decorator, joined, split_names
 from qkvsearch.cli.text_table import to_table
 from qkvsearch.cli.wrapping import cut_to
 from qkvsearch.errors import Count

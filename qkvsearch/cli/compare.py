@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from qkvsearch.cli.context import command, settings
+from qkvsearch.cli.commands import command
+from qkvsearch.cli.context import settings
 from qkvsearch.cli.hits import question_option
 from qkvsearch.cli.render import Output, page_options
 from qkvsearch.cli.text_table import (

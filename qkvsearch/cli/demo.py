@@ -5,7 +5,8 @@ from collections.abc import Sequence
 
 import click
 
-from qkvsearch.cli.context import command, settings
+from qkvsearch.cli.commands import command
+from qkvsearch.cli.context import settings
 from qkvsearch.errors import install
 
 VIDEOS = ("-w", "sample:videos")

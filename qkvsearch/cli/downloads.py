@@ -7,13 +7,8 @@ from pathlib import Path
 
 import click
 
-from qkvsearch.cli.context import (
-    DEFAULT_WORKSPACE,
-    CommandContext,
-    command,
-    command_group,
-    settings,
-)
+from qkvsearch.cli.commands import command, command_group
+from qkvsearch.cli.context import DEFAULT_WORKSPACE, CommandContext, settings
 from qkvsearch.cli.render import Output, output_options, write_data
 from qkvsearch.cli.text_table import to_table
 from qkvsearch.errors import install, quantity

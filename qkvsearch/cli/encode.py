@@ -11,13 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from qkvsearch._utils.limits import QUERY
-from qkvsearch.cli.context import (
-    DEFAULT_WORKSPACE,
-    CommandContext,
-    command,
-    command_group,
-    settings,
-)
+from qkvsearch.cli.commands import command, command_group
+from qkvsearch.cli.context import DEFAULT_WORKSPACE, CommandContext, settings
 from qkvsearch.cli.listing_table import cell_text
 from qkvsearch.cli.render import UNESCAPED, Output, output_options, picture_options
 from qkvsearch.cli.text_table import to_table

@@ -7,12 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from qkvsearch.cli.context import (
-    CommandContext,
-    Decorator,
-    command_group,
-    settings,
-)
+from qkvsearch.cli.commands import Decorator, command_group
+from qkvsearch.cli.context import CommandContext, settings
 from qkvsearch.cli.evaluation_sentences import recommend_sentence, search_sentence
 from qkvsearch.cli.hits import question_option
 from qkvsearch.cli.plot_option import plot_option, require_plot, write_plot

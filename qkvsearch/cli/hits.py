@@ -11,7 +11,8 @@ import click
 
 from qkvsearch._utils.shown_sums import DECIMALS, adding_up, signed
 from qkvsearch.cli.columns import is_filter
-from qkvsearch.cli.context import Command, Decorator, joined, settings, stored_in_meta
+from qkvsearch.cli.commands import Command, Decorator, joined, stored_in_meta
+from qkvsearch.cli.context import settings
 from qkvsearch.cli.listing_table import cell_text, layout
 from qkvsearch.cli.render import Output, output_options
 from qkvsearch.cli.text_table import (

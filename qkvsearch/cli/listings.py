@@ -7,7 +7,8 @@ from typing import Any
 import click
 
 from qkvsearch.cli.columns import columns_text
-from qkvsearch.cli.context import command, settings, spelled
+from qkvsearch.cli.commands import command
+from qkvsearch.cli.context import settings
 from qkvsearch.cli.hits import (
     fields_option,
     offset_option,
@@ -16,6 +17,7 @@ from qkvsearch.cli.hits import (
 )
 from qkvsearch.cli.listing_table import write_page
 from qkvsearch.cli.render import Output, output_options
+from qkvsearch.cli.stderr import spelled
 from qkvsearch.cli.text_table import to_table
 from qkvsearch.errors import quantity
 

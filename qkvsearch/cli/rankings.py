@@ -11,12 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from qkvsearch._utils.limits import QUERY
-from qkvsearch.cli.context import (
-    CommandContext,
-    command,
-    settings,
-    spelled,
-)
+from qkvsearch.cli.commands import command
+from qkvsearch.cli.context import CommandContext, settings
 from qkvsearch.cli.hits import (
     FULL,
     LEVELS_WITH_SMALLEST,
@@ -34,6 +30,7 @@ from qkvsearch.cli.hits import (
     write_ranking,
 )
 from qkvsearch.cli.render import Output
+from qkvsearch.cli.stderr import spelled
 from qkvsearch.cli.wrapping import terminal_width, wrapped
 from qkvsearch.errors import quantity
 from qkvsearch.rank.options import parse_ratings

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from qkvsearch.cli.context import command_group, settings, wait_option
+from qkvsearch.cli.commands import command_group, wait_option
+from qkvsearch.cli.context import settings
 from qkvsearch.cli.render import Output, output_options
 from qkvsearch.cli.text_table import to_table
 from qkvsearch.errors import UnknownIdError

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from qkvsearch.cli.context import command, settings
+from qkvsearch.cli.commands import command
+from qkvsearch.cli.context import settings
 from qkvsearch.cli.hits import offset_option, question_option
 from qkvsearch.cli.listing_table import range_text
 from qkvsearch.cli.render import Output, output_options

@@ -7,7 +7,9 @@ import click
 
 from qkvsearch._utils.files import real_path
 from qkvsearch.cli.agents import allow_record_option, need_sdk
-from qkvsearch.cli.context import command, settings, to_stderr
+from qkvsearch.cli.commands import command
+from qkvsearch.cli.context import settings
+from qkvsearch.cli.stderr import to_stderr
 from qkvsearch.errors import need, quantity
 
 # The modules of the extra [web].

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from qkvsearch._utils.spoken import LANGUAGES, ORIGINAL
-from qkvsearch.cli.context import command
+from qkvsearch.cli.commands import command
 from qkvsearch.cli.render import Output, document_options, to_json
 from qkvsearch.errors import QkvError
 

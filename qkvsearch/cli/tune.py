@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from qkvsearch.cli.context import command_with_others, settings, wait_option
+from qkvsearch.cli.commands import command_with_others, wait_option
+from qkvsearch.cli.context import settings
 from qkvsearch.cli.evaluate import FILE, k_option, protocol_option, seed_option
 from qkvsearch.cli.hits import question_option
 from qkvsearch.cli.render import Output, output_options

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import accumulate, count
 from typing import Any
 
@@ -32,9 +34,6 @@ KEYWORDS = frozenset(
 BEFORE = "SELECT 1 WHERE ("
 EXAMPLE = "write one condition, such as price < 80 AND name LIKE '%tent%'"
 
-# The parser warns of functions that it would write in another way; nothing is written here.
-logging.getLogger("sqlglot").setLevel(logging.ERROR)
-
 
 def read_tree(text: str, parameters: Mapping[str, Any]) -> exp.Expression:
     """Return the tree of a condition with numbered placeholders. Raises `QkvError` if the text is
@@ -44,7 +43,8 @@ def read_tree(text: str, parameters: Mapping[str, Any]) -> exp.Expression:
         raise QkvError(f"it has {len(text):,} characters, and {EXPRESSION.value:,} are the most")
     _check_parentheses(text)
     try:
-        with held_interrupts():  # the parser takes an exception of a handler for one of the text
+        # The parser takes an exception of a handler for one of the text.
+        with held_interrupts(), _without_warnings():
             statements = parse(f"{BEFORE}{text}\n)", dialect="sqlite")
     except RecursionError:
         raise QkvError(TOO_DEEP) from None
@@ -54,6 +54,24 @@ def read_tree(text: str, parameters: Mapping[str, Any]) -> exp.Expression:
     _check_depth(tree)
     _check_placeholders(tree, parameters)
     return tree
+
+
+@contextmanager
+def _without_warnings() -> Iterator[None]:
+    """Leave out what the parser logs in this thread, until the end of the block.
+
+    It warns of functions that it would write in another way, and nothing is written here.
+    """
+    logger, this_thread = logging.getLogger("sqlglot"), threading.get_ident()
+
+    def is_loud(record: logging.LogRecord) -> bool:
+        return record.levelno >= logging.ERROR or threading.get_ident() != this_thread
+
+    logger.addFilter(is_loud)
+    try:
+        yield
+    finally:
+        logger.removeFilter(is_loud)
 
 
 def differ_in_case(used: Mapping[str, StoredColumn]) -> bool:
