@@ -1,16 +1,24 @@
 """`qkvsearch serve`: web pages and an API over HTTP."""
 
+from __future__ import annotations
+
+from contextlib import closing
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
 from qkvsearch._utils.files import real_path
 from qkvsearch.cli.agents import allow_record_option, need_sdk
 from qkvsearch.cli.commands import command
-from qkvsearch.cli.context import settings
+from qkvsearch.cli.context import CommandContext, settings
 from qkvsearch.cli.stderr import to_stderr
 from qkvsearch.errors import need, quantity
+
+if TYPE_CHECKING:
+    from qkvsearch.web.settings import ServerSettings
 
 # The modules of the extra [web].
 LIBRARIES = ("fastapi", "uvicorn", "jinja2", "prometheus_client", "fastapi_offline")
@@ -124,15 +132,9 @@ def serve(
       qkvsearch -w shop serve --mcp
       qkvsearch -w shop serve --root-path /search --proxy 127.0.0.1
     """
-    for library in LIBRARIES:
-        if find_spec(library) is None:  # importing them here would be slow
-            need(library, "web", "`serve`")
-    if mcp:
-        need_sdk()
+    _need_libraries(mcp)
     if allow_record and not mcp:
         raise click.UsageError("--allow-record is for agents: add --mcp")
-    from qkvsearch.heads.component import CATALOG_NAME
-    from qkvsearch.store.search_log import log_folder
     from qkvsearch.web.server import serve as serve_app
     from qkvsearch.web.settings import ServerSettings, origin_of, proxy_of, root_path_of
 
@@ -146,17 +148,11 @@ def serve(
         raise click.UsageError("--allow-record: nothing can be recorded where all is read-only")
     if log_searches and sample is not None:
         raise click.UsageError("--log-searches is for a workspace of your own, not for a sample")
-    engine = run.open() if sample is None else run.open_sample(sample)
-    path = engine.workspace.path
-    # Only a sample's users may be shown to everyone.
-    example_user = "" if sample is None else str(engine.users.ids[0])
-    of_file = engine.snapshot.facts.get(CATALOG_NAME, "")
-    engine.close()
-    name = (title or "").strip() or sample or of_file or real_path(path).name
+    served = _served(run, sample, title)
     server_settings = ServerSettings(
-        workspace=path,
-        name=name,
-        shared=path,
+        workspace=served.path,
+        name=served.name,
+        shared=served.path,
         read_only=read_only or sample is not None,
         mcp=mcp,
         allow_record=allow_record,
@@ -169,17 +165,53 @@ def serve(
         allow_origins=tuple(map(origin_of, allow_origins)),
         root_path=root_path_of(root_path) if root_path else "",
         proxies=tuple(map(proxy_of, proxies)),
-        example_user=example_user,
+        example_user=served.example_user,
     )
-
-    def announce(address: str) -> None:
-        to_stderr(f"Serving {name} at {address} (Ctrl-C stops).")
-        if server_settings.root_path:
-            run.message(f"Links begin with {server_settings.root_path}, which a proxy takes away.")
-        if sample is None:
-            run.message(f"While it runs, only qkvsearch may change the files in {path}.")
-        if log_searches:
-            days = server_settings.log_days
-            run.message(f"Searches are logged in {log_folder(path)}, for {quantity(days, 'day')}.")
-
+    announce = partial(_announce, run, server_settings, is_sample=sample is not None)
     serve_app(server_settings, host, port, workers, announce)
+
+
+def _need_libraries(mcp: bool) -> None:
+    """Raise `QkvError` where a library is missing."""
+    for library in LIBRARIES:
+        if find_spec(library) is None:  # importing them here would be slow
+            need(library, "web", "`serve`")
+    if mcp:
+        need_sdk()
+
+
+class _Served(NamedTuple):
+    """What is served: its folder, and what the pages say of it."""
+
+    path: Path
+    name: str
+    example_user: str
+
+
+def _served(run: CommandContext, sample: str | None, title: str | None) -> _Served:
+    """Open what is served once, so that it is there, and return what the pages say of it."""
+    from qkvsearch.heads.component import CATALOG_NAME
+
+    with closing(run.open() if sample is None else run.open_sample(sample)) as engine:
+        path = engine.workspace.path
+        # Only a sample's users may be shown to everyone.
+        example_user = "" if sample is None else str(engine.users.ids[0])
+        of_file = engine.snapshot.facts.get(CATALOG_NAME, "")
+    name = (title or "").strip() or sample or of_file or real_path(path).name
+    return _Served(path, name, example_user)
+
+
+def _announce(
+    run: CommandContext, server: ServerSettings, address: str, *, is_sample: bool
+) -> None:
+    """Print where the server is, and what holds while it runs."""
+    from qkvsearch.store.search_log import log_folder
+
+    to_stderr(f"Serving {server.name} at {address} (Ctrl-C stops).")
+    if server.root_path:
+        run.message(f"Links begin with {server.root_path}, which a proxy takes away.")
+    if not is_sample:
+        run.message(f"While it runs, only qkvsearch may change the files in {server.workspace}.")
+    if server.log_searches:
+        days = quantity(server.log_days, "day")
+        run.message(f"Searches are logged in {log_folder(server.workspace)}, for {days}.")

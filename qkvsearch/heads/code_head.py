@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from qkvsearch.heads.first_head import FirstHead
+from qkvsearch.heads.first_head import FirstHead, QueryWording
 from qkvsearch.heads.search_head import Asked, by_language
 
 
@@ -19,7 +19,7 @@ class CodeHead(FirstHead):
     # More than the second pass gives.
     lead = 5.0
 
-    def items(self, asked: Asked) -> np.ndarray | None:
+    def items(self, asked: Asked, wording: QueryWording) -> np.ndarray | None:
         """Return the items with a code of the query, bool (n_items,).
 
         Return None where it has none, or nothing else. A small number, or an id that may be a word,

@@ -2,10 +2,25 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from typing import NamedTuple
+
 import numpy as np
 
-from qkvsearch.heads.search_head import SearchHead
+from qkvsearch.heads.search_head import Asked, SearchHead
 from qkvsearch.scores.fusion import Scores, plus
+
+
+class QueryWording(NamedTuple):
+    """How a query is worded."""
+
+    typed: str
+    # What may be a whole title.
+    title: str
+    # The items of which it has half the title, bool (n_items,); None without any.
+    half_titled: np.ndarray | None
+    # Whether more is to come.
+    is_typing: bool
 
 
 class FirstHead(SearchHead):
@@ -15,6 +30,12 @@ class FirstHead(SearchHead):
     is_of_item = True
     # How far its items are ahead of all others, in standard deviations of a head's scores.
     lead: float
+    # Whether it takes part only where words are compared.
+    needs_words = True
+
+    @abstractmethod
+    def items(self, asked: Asked, wording: QueryWording) -> np.ndarray | None:
+        """Return the items that the query means, bool (n_items,); None where there are none."""
 
     def add(self, fused: Scores, items: np.ndarray) -> Scores:
         """Add what brings these items, bool (n_items,), ahead of all others."""

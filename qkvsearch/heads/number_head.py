@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from qkvsearch.heads.bm25 import QueryTerm, TermKeys
-from qkvsearch.heads.first_head import FirstHead
+from qkvsearch.heads.first_head import FirstHead, QueryWording
 from qkvsearch.heads.search_head import Asked, by_language
 from qkvsearch.text.analysis import NUMBER, Token
 
@@ -26,7 +26,7 @@ class NumberHead(FirstHead):
     # More than the second pass gives.
     lead = 1.0
 
-    def items(self, asked: Asked, is_typing: bool) -> np.ndarray | None:
+    def items(self, asked: Asked, wording: QueryWording) -> np.ndarray | None:
         """Return the items that get the bonus, bool (n_items,); None where there are none.
 
         A number with a unit counts more where the item has that unit, too.
@@ -41,7 +41,7 @@ class NumberHead(FirstHead):
         numbers: list[QueryTerm] = []
         words: list[QueryTerm] = []
         for place, (token, term) in enumerate(zip(tokens, terms, strict=True)):
-            is_unfinished = is_typing and place == len(tokens) - 1
+            is_unfinished = wording.is_typing and place == len(tokens) - 1
             if not NUMBER(token.term):
                 if token.text not in units:
                     words.append(term)

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from qkvsearch.heads.first_head import FirstHead
-from qkvsearch.heads.search_head import by_language
+from qkvsearch.heads.first_head import FirstHead, QueryWording
+from qkvsearch.heads.search_head import Asked, by_language
 from qkvsearch.heads.stored_models import StoredModels
 from qkvsearch.text.analysis import Token
 
@@ -24,19 +24,17 @@ class TitleHead(FirstHead):
     # More than the second pass gives.
     lead = 5.0
 
-    def items(
-        self, models: StoredModels, title: str, mask: np.ndarray | None = None
-    ) -> np.ndarray | None:
-        """Return the items with a title, bool (n_items,); None where there are none.
+    def items(self, asked: Asked, wording: QueryWording) -> np.ndarray | None:
+        """Return the items with this title, bool (n_items,); None where there are none.
 
-        Letters, case, accents and blanks are compared as the index of words has them. mask: the
-        items that may be hits, bool (n_items,); None for all.
+        Letters, case, accents and blanks are compared as the index of words has them.
         """
+        models = asked.models
         if not has_titles(models):
             return None
-        rows = titled(models, models.analyzer.tokens(title), is_whole=True)
-        if mask is not None:
-            rows = rows[mask[rows]]
+        rows = titled(models, models.analyzer.tokens(wording.title), is_whole=True)
+        if asked.mask is not None:
+            rows = rows[asked.mask[rows]]
         if not len(rows):
             return None
         items = np.zeros(models.n_items, dtype=bool)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -25,6 +26,73 @@ from qkvsearch.rank.smallest_words import SmallestWords
 from qkvsearch.scores.approximate import Filter
 from qkvsearch.scores.fusion import Scores
 from qkvsearch.scores.topk import top_k
+from qkvsearch.tables.catalog_columns import StoredColumn
+
+
+@dataclass(frozen=True)
+class AskedSearch:
+    """A question as a build reads it, and the items that may be its hits."""
+
+    build: LoadedBuild
+    question: SearchQuestion
+    query: Query
+    # The group of each item, of which only the best one is a hit; None without groups.
+    groups: np.ndarray | None
+    # The beginning of a note that the user is unknown, who has no preferences; empty otherwise.
+    user_notes: list[str]
+    rules: QueryRules
+    # The items that meet `where`, bool (n_items,).
+    where_mask: np.ndarray
+    # Those of them that may be ranked, bool (n_items,).
+    mask: np.ndarray
+
+    def scores(self, allowed: Filter) -> Scores | None:
+        """Return the scores of all items; None where no head knows a word of the query, and no rule
+        pins an item to it.
+
+        allowed: the items that are asked for, and how many. Raises `UnknownIdError` for an unknown
+        user with `strict_user`.
+        """
+        build, question = self.build, self.question
+
+        def preferences() -> Scores | None:
+            if self.user_notes:
+                return None
+            return build.recommender.head(build.histories.of(question.user))
+
+        fused = build.texts.fused(
+            self.query,
+            question.heads,
+            None if question.user is None else preferences,
+            allowed,
+            question.anyway,
+            question.prefix,
+            self.rules,
+            self.mask,
+        )
+        if fused is not None and self.query.has_text and not question.anyway:
+            # An item that no head scores higher than the average item is no hit.
+            fused = fused.above_mean()
+        if not len(self.rules.placed_rows):
+            return fused
+        assert allowed.mask is not None
+        return self.rules.placed(fused, allowed.mask)
+
+    def found(self, fused: Scores | None) -> Found:
+        """Return what the search finds by these scores."""
+        # A function that refers to itself would be a reference cycle, in which files wait for the
+        # garbage collector.
+        total_without = partial(_total_without, self)
+        return Found(
+            self.build.texts,
+            self.question,
+            self.query,
+            fused,
+            self.mask,
+            self.groups,
+            self.rules,
+            total_without,
+        )
 
 
 @query_lock()
@@ -37,48 +105,69 @@ def search(build: LoadedBuild, question: SearchQuestion) -> Ranking:
     facet_columns = own_columns(catalog, question.facets, "facets")
     groups = groups_of(catalog, question.distinct)
     order = _order(build, question.sort)
-    user_notes = _unknown_user(build, question)
 
-    query = texts.reader.read(question.query, question.prefix)
-    where_mask = candidates(catalog, build.n_items, question.where)
-    rules = _rules(build, question, query)
-    mask = _rankable(query, question, where_mask, rules)
+    asked = _asked(build, question, groups)
     # Where weak hits are apart, what is weak must not depend on which page is asked for.
     n_exact = question.n_ranked if question.is_by_score else 0
-    fused = _scores(build, question, query, Filter(mask, n_exact, groups), user_notes, rules)
-    found = _found(build, question, query, fused, mask, groups, rules)
+    fused = asked.scores(Filter(asked.mask, n_exact, groups))
+    found = asked.found(fused)
     positions = found.page(order)
     if positions is not None and fused is not None and not _are_exact(positions, found, fused):
-        positions, fused = _exact_page(build, found, order, user_notes)
+        positions, fused = _exact_page(asked, found, order)
     ranking = rank(
         fused,
         catalog.names,
         k=question.k,
         offset=question.offset,
         temperature=question.temperature,
-        mask=mask,
+        mask=asked.mask,
         groups=groups,
         positions=positions,
     )
-    ranking = with_where_note(ranking, question.where, where_mask)
-    ranking = _with_listing_notes(ranking, build, question, found)
+    ranking = with_where_note(ranking, question.where, asked.where_mask)
+    ranking = _with_listing_notes(ranking, asked, found)
     ranking = with_fields(ranking, catalog, columns)
     weak = None if question.is_by_score else found.weak
-    ranking = texts.with_match(ranking, query, weak, found.pinned)
-    ranking = _with_notes(ranking, build, question, query, user_notes, fused).noted(rules.notes)
+    ranking = texts.with_match(ranking, asked.query, weak, found.pinned)
+    ranking = _with_notes(ranking, asked, fused).noted(asked.rules.notes)
     ranking = replace(
         ranking,
         query=question.query,
-        corrections=[change.to_record() for change in query.understood.changes],
+        corrections=[change.to_record() for change in asked.query.understood.changes],
         reasoning=WordReasons(question.query),
         smallest_of=_smallest_words(build, question).of,
         source=build,
         found=found,
     )
+    return _with_details(ranking, asked, found, facet_columns)
+
+
+def _asked(
+    build: LoadedBuild,
+    question: SearchQuestion,
+    groups: np.ndarray | None,
+    text: str | None = None,
+    has_where: bool = True,
+) -> AskedSearch:
+    """Read a question. text: instead of its own. has_where: whether its condition holds."""
+    user_notes = _unknown_user(build, question)
+    query = build.texts.reader.read(question.query if text is None else text, question.prefix)
+    where_mask = candidates(build.catalog, build.n_items, question.where if has_where else None)
+    rules = _rules(build, question, query)
+    mask = _rankable(query, question, where_mask, rules)
+    return AskedSearch(build, question, query, groups, user_notes, rules, where_mask, mask)
+
+
+def _with_details(
+    ranking: Ranking, asked: AskedSearch, found: Found, facet_columns: Sequence[StoredColumn]
+) -> Ranking:
+    """Return the ranking with what the question wants to know beside its hits."""
+    question, query, texts = asked.question, asked.query, asked.build.texts
     if facet_columns:
         from qkvsearch.rank.facets import facets
 
-        ranking = replace(ranking, facets=facets(catalog, facet_columns, found.matching))
+        counts = facets(asked.build.catalog, facet_columns, found.matching)
+        ranking = replace(ranking, facets=counts)
     if query.has_text:
         ranking = with_passages(ranking, texts.item_texts, question.passages)
     if question.snippet:
@@ -113,15 +202,14 @@ def _rankable(
     return mask
 
 
-def _with_listing_notes(
-    ranking: Ranking, build: LoadedBuild, question: SearchQuestion, found: Found
-) -> Ranking:
+def _with_listing_notes(ranking: Ranking, asked: AskedSearch, found: Found) -> Ranking:
     """Return the ranking with notes on an order that tells nothing, and on weak hits alone."""
+    question = asked.question
     notes: list[str] = []
     if question.sort is not None:
         from qkvsearch.rank.sorting import sorted_rows
 
-        notes += sorted_rows(build, np.flatnonzero(found.candidates), question.sort)[1]
+        notes += sorted_rows(asked.build, np.flatnonzero(found.candidates), question.sort)[1]
     if question.k and ranking.n_candidates and not found.lists_weak and not found.total:
         notes.append(weak_alone(found.total_weak))
     return ranking.noted(notes)
@@ -135,24 +223,17 @@ def _are_exact(positions: np.ndarray, found: Found, fused: Scores) -> bool:
     return bool(np.isin(positions, best).all())
 
 
-def _exact_page(
-    build: LoadedBuild,
-    found: Found,
-    order: Order | None,
-    user_notes: list[str],
-) -> tuple[np.ndarray, Scores]:
+def _exact_page(asked: AskedSearch, found: Found, order: Order | None) -> tuple[np.ndarray, Scores]:
     """Return the rows of the hits to list, and scores that are exact for these, where the scores of
     most items are estimates.
     """
-    question, query = found.question, found.query
 
     def scores(items: np.ndarray, k: int) -> Scores:
-        allowed = Filter(items, k, found.groups)
-        fused = _scores(build, question, query, allowed, user_notes, found.rules, found.mask)
+        fused = asked.scores(Filter(items, k, asked.groups))
         assert fused is not None
         return fused
 
-    end = question.n_ranked
+    end = asked.question.n_ranked
     best = of_weak = None
     if order is None:
         best = scores(found.matching, end)
@@ -179,41 +260,13 @@ def _order(build: LoadedBuild, sort: str | None) -> Order | None:
     return lambda rows: sorted_rows(build, rows, sort)[0]
 
 
-def _found(
-    build: LoadedBuild,
-    question: SearchQuestion,
-    query: Query,
-    fused: Scores | None,
-    mask: np.ndarray,
-    groups: np.ndarray | None,
-    rules: QueryRules,
-) -> Found:
-    """Return what a search found. mask: the items that may be ranked, bool (n_items,)."""
-    # A function that refers to itself would be a reference cycle, in which files wait for the
-    # garbage collector.
-    total_without = partial(_total_without, build, question, query, groups)
-    return Found(build.texts, question, query, fused, mask, groups, rules, total_without)
-
-
 @query_lock()
 @one_blas_thread()
-def _total_without(
-    build: LoadedBuild,
-    question: SearchQuestion,
-    query: Query,
-    groups: np.ndarray | None,
-    where: bool,
-    operators: bool,
-) -> int:
+def _total_without(asked: AskedSearch, where: bool, operators: bool) -> int:
     """Count the hits without the condition, without the operators of the query, or without both."""
-    if operators:
-        query = build.texts.reader.read(query.typed.without_conditions, question.prefix)
-    mask = candidates(build.catalog, build.n_items, None if where else question.where)
-    rules = _rules(build, question, query)
-    mask = _rankable(query, question, mask, rules)
-    user_notes = _unknown_user(build, question)
-    fused = _scores(build, question, query, Filter(mask, 0, groups), user_notes, rules)
-    return _found(build, question, query, fused, mask, groups, rules).total
+    text = asked.query.typed.without_conditions if operators else None
+    other = _asked(asked.build, asked.question, asked.groups, text, has_where=not where)
+    return other.found(other.scores(Filter(other.mask, 0, other.groups))).total
 
 
 def _smallest_words(build: LoadedBuild, question: SearchQuestion) -> SmallestWords:
@@ -239,57 +292,10 @@ def _unknown_user(build: LoadedBuild, question: SearchQuestion) -> list[str]:
     return unknown(build.histories, question.user)
 
 
-def _scores(
-    build: LoadedBuild,
-    question: SearchQuestion,
-    query: Query,
-    allowed: Filter,
-    user_notes: list[str],
-    rules: QueryRules,
-    mask: np.ndarray | None = None,
-) -> Scores | None:
-    """Return the scores of all items; None where no head knows a word of the query, and no rule
-    pins an item to it.
-
-    mask: all items that may be ranked, where `allowed` has only some of them. user_notes: that the
-    user is unknown, which is a user without preferences. Raises
-    `UnknownIdError` for an unknown user with `strict_user`.
-    """
-
-    def preferences() -> Scores | None:
-        if user_notes:
-            return None
-        return build.recommender.head(build.histories.of(question.user))
-
-    fused = build.texts.fused(
-        query,
-        question.heads,
-        None if question.user is None else preferences,
-        allowed,
-        question.anyway,
-        question.prefix,
-        rules,
-        mask,
-    )
-    if fused is not None and query.has_text and not question.anyway:
-        # An item that no head scores higher than the average item is no hit.
-        fused = fused.above_mean()
-    if not len(rules.placed_rows):
-        return fused
-    assert allowed.mask is not None
-    return rules.placed(fused, allowed.mask)
-
-
-def _with_notes(
-    ranking: Ranking,
-    build: LoadedBuild,
-    question: SearchQuestion,
-    query: Query,
-    user_notes: list[str],
-    fused: Scores | None,
-) -> Ranking:
+def _with_notes(ranking: Ranking, asked: AskedSearch, fused: Scores | None) -> Ranking:
     """Return the ranking with the notes on the user and on the query before its own."""
-    query_notes = build.texts.notes(query)
+    build, question, user_notes = asked.build, asked.question, asked.user_notes
+    query_notes = build.texts.notes(asked.query)
     is_explained = ranking.notes or query_notes or user_notes
     if not ranking and not is_explained:
         ranking = ranking.noted(none_found(fused, ranking.n_candidates, question.k))

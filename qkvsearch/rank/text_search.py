@@ -10,22 +10,18 @@ import numpy as np
 
 from qkvsearch._utils.query_lock import pause
 from qkvsearch.errors import QkvError, suggest
-from qkvsearch.heads.beginning_head import BEGINNING
 from qkvsearch.heads.bm25 import inverse_document_frequency
-from qkvsearch.heads.code_head import CODE
 from qkvsearch.heads.dense_head import SEMANTIC
-from qkvsearch.heads.first_head import FirstHead
+from qkvsearch.heads.first_head import FirstHead, QueryWording
 from qkvsearch.heads.item_texts import ItemTexts
 from qkvsearch.heads.late_interaction import DEPTH
 from qkvsearch.heads.lexical_head import LEXICAL
-from qkvsearch.heads.number_head import NUMBERS
 from qkvsearch.heads.passages import Units
 from qkvsearch.heads.query_vectors import QueryVectors
 from qkvsearch.heads.search_head import Asked, SearchHead, TextHead
 from qkvsearch.heads.search_heads import HEADS
 from qkvsearch.heads.stored_models import StoredModels
 from qkvsearch.heads.taste_head import TASTE
-from qkvsearch.heads.title_head import TITLE
 from qkvsearch.heads.token_head import TOKENS
 from qkvsearch.rank.answerable import NEAREST, NOTHING, answerable
 from qkvsearch.rank.expansion import Lexicon
@@ -165,10 +161,7 @@ class TextSearch:
         if TASTE in requested and (first_pass.scores or not text_heads):
             self._add_taste(first_pass, preferences)
         if not first_pass.scores:
-            by_conditions = None if query.has_text else self._by_conditions(query)
-            if by_conditions is None:
-                return None
-            return rules.boosted(by_conditions, by_conditions.moments[1] or 1.0)
+            return None if query.has_text else self._boosted_by_conditions(query, rules)
         preferred = self._preferred(asked, query, requested, is_typing)
         knows_text = any(head.name in first_pass.scores for head in text_heads)
         if units is None or not knows_text:
@@ -178,11 +171,7 @@ class TextSearch:
 
         # A user's taste is no answer: only the heads of the text tell whether there is one.
         of_text = {head.name: by_head.get(head.name) for head in text_heads}
-        judged = of_text
-        if units is not None:
-            # The build calibrated the scores of all passages.
-            judged = {name: score_candidates(first_pass.scores.get(name)) for name in of_text}
-        is_answered = self._is_answered(query, judged)
+        is_answered = self._is_answered(query, self._judged(of_text, first_pass))
         if not is_answered and not anyway:
             nothing = np.zeros(len(fused.scores), dtype=bool)
             return replace(fused, covered=nothing, notes=[NOTHING], is_answer=False)
@@ -304,16 +293,18 @@ class TextSearch:
         self, asked: Asked, query: Query, requested: Sequence[SearchHead], is_typing: bool
     ) -> list[Preferred]:
         """Return the items that come first, those of the strictest reason last."""
-        found: dict[FirstHead, np.ndarray | None] = {}
-        if is_typing:
-            found[BEGINNING] = BEGINNING.items(self.models, query.typed.text)
-        else:
-            found[BEGINNING] = query.understood.half_titled
-        if LEXICAL in requested:
-            found[NUMBERS] = NUMBERS.items(asked, is_typing)
-            found[CODE] = CODE.items(asked)
-            found[TITLE] = TITLE.items(self.models, query.understood.title, asked.mask)
-        return [Preferred(head, items) for head, items in found.items() if items is not None]
+        understood = query.understood
+        wording = QueryWording(
+            query.typed.text, understood.title, understood.half_titled, is_typing
+        )
+        preferred: list[Preferred] = []
+        for head in HEADS:
+            if not isinstance(head, FirstHead) or (head.needs_words and LEXICAL not in requested):
+                continue
+            items = head.items(asked, wording)
+            if items is not None:
+                preferred.append(Preferred(head, items))
+        return preferred
 
     def _add_taste(
         self, first_pass: FirstPass, preferences: Callable[[], Scores | None] | None
@@ -323,6 +314,13 @@ class TextSearch:
         if of_user is not None:
             first_pass.scores[TASTE.name] = TASTE.scores(of_user)
             first_pass.weights[TASTE.name] = TASTE.weight
+
+    def _boosted_by_conditions(self, query: Query, rules: QueryRules) -> Scores | None:
+        """Return `_by_conditions` with the boosts of the owner."""
+        by_conditions = self._by_conditions(query)
+        if by_conditions is None:
+            return None
+        return rules.boosted(by_conditions, by_conditions.moments[1] or 1.0)
 
     def _by_conditions(self, query: Query) -> Scores | None:
         """Return the same score for all items where a query has conditions alone, and for an empty
@@ -337,6 +335,17 @@ class TextSearch:
         parts = Components.of([])
         notes = [BY_ID] if is_empty else []
         return Scores(CONDITIONS, scores, lambda position: parts, notes=notes)
+
+    def _judged(
+        self, of_text: Mapping[str, Scores | None], first_pass: FirstPass
+    ) -> Mapping[str, Scores | None]:
+        """Return the scores by which the build judges whether it answers. of_text: those of items,
+        by the heads of the text.
+        """
+        if self.models.units is None:
+            return of_text
+        # The build calibrated the scores of all passages.
+        return {name: score_candidates(first_pass.scores.get(name)) for name in of_text}
 
     def _is_answered(self, query: Query, heads: Mapping[str, Scores | None]) -> bool:
         """Return whether the catalog answers the query. heads: None for one that knows no word."""
