@@ -19,12 +19,12 @@ from qkvsearch.lessons import LESSONS, lesson
 from qkvsearch.lessons.exports.markdown import table
 from qkvsearch.lessons.parts import Lesson
 from qkvsearch.lessons.quizzes import Quiz
-from qkvsearch.tables.columns.choice import CATALOG_RULES, LOG_RULES, RoleRule
 from qkvsearch.tables.columns.row_meaning import RULES
 from qkvsearch.tables.documents.document import DocumentFormat
 from qkvsearch.tables.documents.document_files import DOCUMENT_FORMATS
 from qkvsearch.tables.files.file_format import BinaryFormat, TextFormat
 from qkvsearch.tables.files.tables import BINARY_FORMATS, TEXT_FORMATS
+from qkvsearch.tables.role_choice import CATALOG_RULES, LOG_RULES, RoleRule
 
 DOCS = Path(__file__).parent
 PAGE = DOCS / "commands.md"

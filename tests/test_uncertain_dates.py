@@ -9,7 +9,7 @@ from qkvsearch.learn.add import add_items
 from qkvsearch.learn.merge import merge_segments
 from qkvsearch.store import Workspace
 from qkvsearch.tables.column_types.date import DateType
-from qkvsearch.tables.columns.inference import typed
+from qkvsearch.tables.column_types.inference import typed
 from qkvsearch.tables.columns.uncertain_dates import read_uncertain
 from qkvsearch.tables.date_spans import earliest, latest, sort_key, span_of
 

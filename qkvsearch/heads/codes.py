@@ -13,7 +13,7 @@ from qkvsearch.heads.stored_models import StoredModels
 from qkvsearch.scores.components import Components
 from qkvsearch.scores.fusion import Scores
 from qkvsearch.store import StoredCatalog
-from qkvsearch.tables.columns.facts import LIST_SEPARATOR
+from qkvsearch.tables.column_facts import LIST_SEPARATOR
 from qkvsearch.text.analysis import Token
 from qkvsearch.text.product_codes import DIGIT, code_forms, codes_in, whole_as_id, without_codes
 

@@ -28,7 +28,9 @@ from qkvsearch.tables.catalog import (
     years_in,
 )
 from qkvsearch.tables.catalog_columns import OWN_NAMES, CatalogColumns, StoredColumn
+from qkvsearch.tables.column_facts import ColumnFacts
 from qkvsearch.tables.column_types import type_named
+from qkvsearch.tables.column_types.inference import TypedColumn, typed
 from qkvsearch.tables.columns import (
     Columns,
     check_column,
@@ -36,8 +38,6 @@ from qkvsearch.tables.columns import (
     require_column,
     text_times,
 )
-from qkvsearch.tables.columns.facts import ColumnFacts
-from qkvsearch.tables.columns.inference import TypedColumn, typed
 from qkvsearch.tables.columns.numbers import stored_numbers
 from qkvsearch.tables.date_spans import UNCERTAIN
 from qkvsearch.tables.report import ReadReport

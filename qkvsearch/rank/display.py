@@ -11,9 +11,9 @@ import numpy as np
 
 from qkvsearch.store import StoredCatalog
 from qkvsearch.tables.catalog_columns import StoredColumn
+from qkvsearch.tables.column_facts import CELL_WORDS, CURRENCY_SYMBOLS, PRICES
 from qkvsearch.tables.column_types import type_named
 from qkvsearch.tables.columns import words_of
-from qkvsearch.tables.columns.facts import CELL_WORDS, CURRENCY_SYMBOLS, PRICES
 from qkvsearch.tables.columns.units import unit_name
 
 SECONDS = {"seconds": 1, "minutes": 60, "hours": 3600}

@@ -9,11 +9,11 @@ from typing import Any
 from qkvsearch._utils.version import __version__
 from qkvsearch.errors import Count, quantity
 from qkvsearch.tables.catalog import Catalog
-from qkvsearch.tables.columns.choice import LOG_TYPES
-from qkvsearch.tables.columns.facts import ColumnFacts
-from qkvsearch.tables.columns.inference import NAMED_BY_ID
+from qkvsearch.tables.column_facts import ColumnFacts
+from qkvsearch.tables.column_types.inference import NAMED_BY_ID
 from qkvsearch.tables.dataset import Dataset
 from qkvsearch.tables.report import EMAIL, ReadReport
+from qkvsearch.tables.role_choice import LOG_TYPES
 from qkvsearch.terminal import shorten
 
 # The facts of a column that have a name of their own in the report.

@@ -12,16 +12,10 @@ import pandas as pd
 
 from qkvsearch.errors import Count, DataError, listed_names, quantity, suggest
 from qkvsearch.tables.catalog_columns import OWN_NAMES, TRUTH_VALUES
+from qkvsearch.tables.column_facts import LIST_SEPARATOR, ColumnFacts, examples_of
 from qkvsearch.tables.column_types import NAMES, text_read, type_named
+from qkvsearch.tables.column_types.inference import TypedColumn, typed
 from qkvsearch.tables.columns import Columns, check_column, text_times
-from qkvsearch.tables.columns.choice import (
-    CatalogChoice,
-    choose_catalog_columns,
-    is_unique_in_files,
-    users_column,
-)
-from qkvsearch.tables.columns.facts import LIST_SEPARATOR, ColumnFacts, examples_of
-from qkvsearch.tables.columns.inference import TypedColumn, typed
 from qkvsearch.tables.columns.searched import why_unsearched
 from qkvsearch.tables.columns.text_times import TEXT, are_times
 from qkvsearch.tables.date_spans import UNCERTAIN, sort_key
@@ -35,6 +29,12 @@ from qkvsearch.tables.ids import (
     one_case,
 )
 from qkvsearch.tables.report import FILE_ROWS, ReadReport
+from qkvsearch.tables.role_choice import (
+    CatalogChoice,
+    choose_catalog_columns,
+    is_unique_in_files,
+    users_column,
+)
 from qkvsearch.tables.table import Table
 from qkvsearch.terminal import shorten
 

@@ -64,7 +64,7 @@ class StoredColumn:
     """A column of a stored catalog.
 
     name: in the owner's file. stored, sql_type: in the table of items. role, type, unit: as in
-    `tables.columns.facts.ColumnFacts`. is_uncertain: it has dates of which only a span is known, as
+    `tables.column_facts.ColumnFacts`. is_uncertain: it has dates of which only a span is known, as
     `tables.date_spans` describes them.
     """
 

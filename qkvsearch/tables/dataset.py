@@ -16,27 +16,27 @@ from qkvsearch._utils.limits import LOG_ROWS, ROWS, Limit
 from qkvsearch._utils.validation import require
 from qkvsearch.errors import DataError
 from qkvsearch.tables.catalog import Catalog, catalog_from_frame, catalog_of_ids
+from qkvsearch.tables.column_facts import ColumnFacts
 from qkvsearch.tables.columns import Columns, check_column, find_column, named
-from qkvsearch.tables.columns.choice import LOG_TYPES
-from qkvsearch.tables.columns.facts import ColumnFacts
 from qkvsearch.tables.documents.document_files import DocumentFiles, documents_of
 from qkvsearch.tables.documents.lone_text import lone_text
 from qkvsearch.tables.documents.reading import add_documents
 from qkvsearch.tables.documents.texts_beside import with_texts
 from qkvsearch.tables.fields import with_fields
-from qkvsearch.tables.files.frames import (
+from qkvsearch.tables.files.tables import read_into, sheets_of
+from qkvsearch.tables.files.unpacking import matching
+from qkvsearch.tables.frames import (
     as_text,
     check_width,
     text_lengths,
     without_long_cells,
 )
-from qkvsearch.tables.files.tables import read_into, sheets_of
-from qkvsearch.tables.files.unpacking import matching
 from qkvsearch.tables.interactions import Interactions
 from qkvsearch.tables.joining import with_details
 from qkvsearch.tables.layouts import LINES, in_rows, rows_of_objects
 from qkvsearch.tables.log import interactions_from_table
 from qkvsearch.tables.report import ReadReport
+from qkvsearch.tables.role_choice import LOG_TYPES
 from qkvsearch.tables.table import Table, TableBuilder, different_rows
 
 # A table with the report on how it was read.

@@ -22,8 +22,8 @@ import pandas as pd
 
 from qkvsearch._utils.limits import COLUMNS, JSON_DEPTH
 from qkvsearch.errors import DataError
-from qkvsearch.tables.columns.facts import LIST_SEPARATOR
-from qkvsearch.tables.files.frames import check_names, distinct, readable
+from qkvsearch.tables.column_facts import LIST_SEPARATOR
+from qkvsearch.tables.frames import check_names, distinct, readable
 from qkvsearch.tables.report import ReadReport
 from qkvsearch.tables.table import Column, Table, TextColumn
 

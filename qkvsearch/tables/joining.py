@@ -16,11 +16,11 @@ from dataclasses import replace
 import pandas as pd
 
 from qkvsearch.errors import Count, DataError, listed_names, quantity
+from qkvsearch.tables.column_facts import LIST_SEPARATOR
 from qkvsearch.tables.columns import Columns, folded, named
-from qkvsearch.tables.columns.choice import choose_catalog_columns
-from qkvsearch.tables.columns.facts import LIST_SEPARATOR
 from qkvsearch.tables.ids import id_texts, one_case
 from qkvsearch.tables.report import ReadReport
+from qkvsearch.tables.role_choice import choose_catalog_columns
 from qkvsearch.tables.table import Table
 from qkvsearch.terminal import shorten
 

@@ -15,10 +15,10 @@ import pandas as pd
 from qkvsearch._utils.limits import CELL_BYTES, COLUMNS
 from qkvsearch._utils.scratch import pieces_of
 from qkvsearch.errors import DataError, listed_names, quantity
+from qkvsearch.tables import frames
+from qkvsearch.tables.column_facts import are_missing
 from qkvsearch.tables.columns import Columns, check_column, folded, named
-from qkvsearch.tables.columns.facts import are_missing
 from qkvsearch.tables.columns.lists import MAX_PYTHON
-from qkvsearch.tables.files import frames
 from qkvsearch.tables.files.repeated_keys import (
     RowsOfRepeatedKeys,
     object_of_pairs,

@@ -21,12 +21,11 @@ from qkvsearch._utils.scratch import (
     spread,
 )
 from qkvsearch.errors import DataError, quantity
+from qkvsearch.tables.column_facts import MAX_EXAMPLES, examples_of
+from qkvsearch.tables.column_types.inference import typed_distinct
 from qkvsearch.tables.columns import Columns
-from qkvsearch.tables.columns.choice import LogChoice, choose_log_columns
 from qkvsearch.tables.columns.dates import WITHOUT_TIME, seconds_of, seconds_of_numbers
 from qkvsearch.tables.columns.events import event_weights, times_events
-from qkvsearch.tables.columns.facts import MAX_EXAMPLES, examples_of
-from qkvsearch.tables.columns.inference import typed_distinct
 from qkvsearch.tables.columns.log_words import LOG_WORDS
 from qkvsearch.tables.columns.rating_cells import ANSWERS, read_ratings
 from qkvsearch.tables.columns.row_meaning import are_users
@@ -42,6 +41,7 @@ from qkvsearch.tables.ids import (
 from qkvsearch.tables.interactions import MAX_HISTORY, Interactions
 from qkvsearch.tables.ratings import LARGEST, Scale, infer_scale, standing_apart
 from qkvsearch.tables.report import ReadReport
+from qkvsearch.tables.role_choice import LogChoice, choose_log_columns
 from qkvsearch.tables.table import Coded, Column, NumberColumn, Table, unit_of
 from qkvsearch.tables.times import UNKNOWN_TIME, first_future_time, is_future
 from qkvsearch.terminal import shorten

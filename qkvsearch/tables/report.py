@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from qkvsearch.errors import Count, DataError, quantity
-from qkvsearch.tables.columns import about_documents
-from qkvsearch.tables.columns.facts import MAX_EXAMPLES, ColumnFacts
+from qkvsearch.tables.advice import about_documents
+from qkvsearch.tables.column_facts import MAX_EXAMPLES, ColumnFacts
 
 # The rows of the second of several files are numbered from this number on, and so forth.
 FILE_ROWS = 1 << 40

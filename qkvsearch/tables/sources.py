@@ -12,7 +12,6 @@ from qkvsearch._utils.limits import ROWS
 from qkvsearch.errors import DataError, listed_names
 from qkvsearch.tables.catalog import catalog_from_frame
 from qkvsearch.tables.columns import Columns, find_column, require_column
-from qkvsearch.tables.columns.choice import LOG_TYPES, users_column
 from qkvsearch.tables.dataset import (
     ALL_SHEETS,
     SOURCE,
@@ -30,6 +29,7 @@ from qkvsearch.tables.documents.document_files import documents_of
 from qkvsearch.tables.files.tables import read_encoded, read_table
 from qkvsearch.tables.log import interactions_from_table
 from qkvsearch.tables.report import ReadReport
+from qkvsearch.tables.role_choice import LOG_TYPES, users_column
 from qkvsearch.tables.samples import sample
 from qkvsearch.tables.table import Table
 

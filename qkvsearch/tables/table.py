@@ -18,7 +18,7 @@ from qkvsearch._utils.caching import cached_property
 from qkvsearch._utils.folding import composed
 from qkvsearch._utils.scratch import GrowingArray, pieces_of, scratch_array
 from qkvsearch.errors import quantity
-from qkvsearch.tables.files.frames import as_text
+from qkvsearch.tables.frames import as_text
 from qkvsearch.tables.ids import are_integers
 from qkvsearch.tables.report import FILE_ROWS, ReadReport
 

@@ -9,8 +9,8 @@ from functools import lru_cache
 from typing import Any
 
 from qkvsearch.errors import QkvError
+from qkvsearch.tables.column_facts import LIST_SEPARATOR
 from qkvsearch.tables.column_types.date import date_span
-from qkvsearch.tables.columns.facts import LIST_SEPARATOR
 from qkvsearch.tables.date_spans import earliest, latest
 
 # The most characters that a text may grow to, and the most pairs that a pattern may compare.

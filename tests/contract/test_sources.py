@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qkvsearch.tables.dataset import read_dataset
-from qkvsearch.tables.files.frames import as_text
 from qkvsearch.tables.files.tables import read_table
+from qkvsearch.tables.frames import as_text
 from qkvsearch.tables.samples import SAMPLES, sample
 from qkvsearch.tables.sources import GENRES, read_source
 

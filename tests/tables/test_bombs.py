@@ -89,7 +89,7 @@ def test_lists_of_a_fixed_size_are_decoded_a_few_rows_at_a_time(tmp_path, monkey
     path = tmp_path / "t.parquet"
     vectors = pa.FixedSizeListArray.from_arrays(pa.array(np.arange(3_000.0)), 3)
     parquet.write_table(pa.table({"id": np.arange(1_000), "v": vectors}), path)
-    monkeypatch.setattr("qkvsearch.tables.files.frames.BATCH_BYTES", 8 * 4 * 10)
+    monkeypatch.setattr("qkvsearch.tables.frames.BATCH_BYTES", 8 * 4 * 10)
     rows = []
     iter_batches = parquet.ParquetFile.iter_batches
     monkeypatch.setattr(

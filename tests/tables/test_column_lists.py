@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from qkvsearch.tables.columns.inference import typed
+from qkvsearch.tables.column_types.inference import typed
 
 
 def read(*cells, told=None, convention=""):

@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qkvsearch.tables.column_types import NAMES
-from qkvsearch.tables.columns import inference
+from qkvsearch.tables.column_types import NAMES, inference
+from qkvsearch.tables.column_types.inference import typed
 from qkvsearch.tables.columns import numbers as number_cells
-from qkvsearch.tables.columns.inference import typed
 
 
 @pytest.fixture(autouse=True)

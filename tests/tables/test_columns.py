@@ -5,10 +5,10 @@ import pytest
 
 from qkvsearch.errors import DataError
 from qkvsearch.tables.columns import Columns, find_column, require_column
-from qkvsearch.tables.columns.choice import choose_catalog_columns, choose_log_columns
 from qkvsearch.tables.dataset import read_dataset
 from qkvsearch.tables.ids import Ids
 from qkvsearch.tables.report import ReadReport
+from qkvsearch.tables.role_choice import choose_catalog_columns, choose_log_columns
 from qkvsearch.tables.table import table_of
 
 

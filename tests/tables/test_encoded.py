@@ -14,8 +14,8 @@ from qkvsearch._utils import scratch
 from qkvsearch.errors import DataError
 from qkvsearch.tables.columns import Columns
 from qkvsearch.tables.dataset import read_dataset
-from qkvsearch.tables.files.frames import as_text
 from qkvsearch.tables.files.tables import read_encoded, read_table
+from qkvsearch.tables.frames import as_text
 from qkvsearch.tables.sources import read_source
 from qkvsearch.tables.table import (
     NumberColumn,

@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 from qkvsearch.errors import DataError
+from qkvsearch.tables.column_facts import ColumnFacts
 from qkvsearch.tables.columns import Columns
 from qkvsearch.tables.columns.events import COMMON_EVENTS, event_name
-from qkvsearch.tables.columns.facts import ColumnFacts
 from qkvsearch.tables.columns.row_meaning import RULES, FreeColumn, rule_for
 from qkvsearch.tables.dataset import read_dataset
 from qkvsearch.tables.report import ReadReport

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qkvsearch.errors import DataError
-from qkvsearch.tables.files.frames import as_text
 from qkvsearch.tables.files.tables import read_table
+from qkvsearch.tables.frames import as_text
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from qkvsearch.tables.columns.inference import typed
+from qkvsearch.tables.column_types.inference import typed
 from qkvsearch.tables.columns.searched import holds_codes, why_unsearched
 
 

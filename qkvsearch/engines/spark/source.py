@@ -20,11 +20,10 @@ import pyarrow as pa
 from qkvsearch.engines.spark.blocks import persisted
 from qkvsearch.errors import Count, DataError, quantity
 from qkvsearch.tables.columns import Columns
-from qkvsearch.tables.columns.choice import choose_log_columns
 from qkvsearch.tables.columns.dates import SERIAL_DAYS, UNITS, WITHOUT_TIME, note_units
 from qkvsearch.tables.columns.events import event_weights
 from qkvsearch.tables.columns.rating_cells import DISLIKES, LIKES
-from qkvsearch.tables.files.frames import as_text, check_width, distinct
+from qkvsearch.tables.frames import as_text, check_width, distinct
 from qkvsearch.tables.ids import (
     BLANK,
     UNUSABLE,
@@ -37,6 +36,7 @@ from qkvsearch.tables.ids import (
 from qkvsearch.tables.log import check_scale, decided_scale, mismatch
 from qkvsearch.tables.ratings import LARGEST, Scale
 from qkvsearch.tables.report import ReadReport
+from qkvsearch.tables.role_choice import choose_log_columns
 from qkvsearch.tables.table import table_of
 from qkvsearch.tables.times import UNKNOWN_TIME
 

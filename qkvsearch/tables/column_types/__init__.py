@@ -9,8 +9,8 @@ needs not be:
 - `where.mismatch` advises what to write instead of a comparison that is refused, and has a general
   sentence for all other pairs. `where.types` knows the results of SQL's functions, and has().
 - `tables.catalog` joins the short texts of a repeated item into a list, and the entries of lists.
-- `tables.columns.choice` reads ratings and weights as numbers, and times as dates.
-- `tables.columns.inference` notes percent signs before numbers.
+- `tables.role_choice` reads ratings and weights as numbers, and times as dates.
+- `tables.column_types.inference` notes percent signs before numbers.
 - `rank.display` looks for links and images in texts; `engine.rows` looks for the date of an item
   in dates and numbers; `rank.query_notes` suggests conditions on numbers.
 - The page (`web/static/search/cells.js`) writes a cell in one of the ways of

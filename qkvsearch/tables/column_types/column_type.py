@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
 
-    from qkvsearch.tables.columns.facts import ParsedCells
+    from qkvsearch.tables.column_facts import ParsedCells
 
 # At most this share of the filled cells may be emptied because they do not fit the type.
 MAX_UNFIT = 0.05

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
 
-    from qkvsearch.tables.columns.facts import ParsedCells
+    from qkvsearch.tables.column_facts import ParsedCells
 
 # Characters of a stored date: 2024, 2024-03 and 2024-03-01.
 YEAR, MONTH, DAY = 4, 7, 10

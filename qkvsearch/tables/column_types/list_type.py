@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from qkvsearch.tables.column_facts import LIST_SEPARATOR
 from qkvsearch.tables.column_types.column_type import ColumnType
-from qkvsearch.tables.columns.facts import LIST_SEPARATOR
 
 if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
 
-    from qkvsearch.tables.columns.facts import ParsedCells
+    from qkvsearch.tables.column_facts import ParsedCells
 
 
 class ListType(ColumnType):

@@ -17,7 +17,7 @@ from qkvsearch.tables.ids import id_text
 if TYPE_CHECKING:
     import pandas as pd
 
-    from qkvsearch.tables.columns.facts import ParsedCells
+    from qkvsearch.tables.column_facts import ParsedCells
 
 # More distinct numbers than this are counted in ranges.
 MAX_NUMBERS, N_RANGES = 10, 6

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from qkvsearch.tables.column_facts import ParsedCells
 from qkvsearch.tables.column_types.column_type import ColumnType
-from qkvsearch.tables.columns.facts import ParsedCells
 
 if TYPE_CHECKING:
     import numpy as np

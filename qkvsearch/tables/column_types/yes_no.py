@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from qkvsearch._utils.folding import fold
 from qkvsearch.errors import QkvError
+from qkvsearch.tables.column_facts import CELL_WORDS, ParsedCells, no_words, yes_words
 from qkvsearch.tables.column_types.column_type import MAX_UNFIT, ColumnType
-from qkvsearch.tables.columns.facts import CELL_WORDS, ParsedCells, no_words, yes_words
 from qkvsearch.terminal import shorten
 
 if TYPE_CHECKING:

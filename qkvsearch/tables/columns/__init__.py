@@ -13,6 +13,7 @@ from typing import Any
 from qkvsearch._utils.folding import composed
 from qkvsearch._utils.validation import check_names
 from qkvsearch.errors import DataError, listed_names, suggest
+from qkvsearch.tables.advice import about_documents
 
 # whole: for each role, whole names as `folded` writes them, in order of preference. words, beside:
 # for each role, words of longer names, of which one is in `words` and all others are in `beside`:
@@ -181,21 +182,6 @@ def require_column(
             f"{_listing(listed or names)}{about_documents(file) if is_text else ''}"
         )
     return column
-
-
-def about_documents(file: str) -> str:
-    """Return what an error about a table says of a text file, which may have been meant as a
-    document; "" for other files.
-
-    >>> about_documents("items.csv")
-    ''
-    """
-    if not file.lower().endswith((".txt", ".txt.gz")):
-        return ""
-    return (
-        ". A .txt file with names of columns is read as a table: to read it as a document, name "
-        "its folder, or a pattern in quotes such as 'notes/*.txt'"
-    )
 
 
 def check_column(requested: str, names: Sequence[str], file: str, option: str) -> str:

@@ -12,7 +12,7 @@ import pandas as pd
 
 from qkvsearch._utils.scratch import pieces_of
 from qkvsearch.errors import Count, DataError, quantity
-from qkvsearch.tables.columns.facts import ParsedCells, are_missing, examples_of
+from qkvsearch.tables.column_facts import ParsedCells, are_missing, examples_of
 from qkvsearch.tables.columns.uncertain_dates import (
     CIRCA_READ,
     LAST_PLAIN_YEAR,

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from qkvsearch._utils.python_syntax import parsing_python
-from qkvsearch.tables.columns.facts import LIST_SEPARATOR, ParsedCells
+from qkvsearch.tables.column_facts import LIST_SEPARATOR, ParsedCells
 
 QUOTED = re.compile(r"^(['\"])(.*)\1$")
 # Tried in this order. Titles and names have an unspaced stroke: AC/DC.

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from qkvsearch.tables.columns.facts import CELL_WORDS, CURRENCY_SYMBOLS, ParsedCells
+from qkvsearch.tables.column_facts import CELL_WORDS, CURRENCY_SYMBOLS, ParsedCells
 from qkvsearch.tables.columns.number_codes import (
     EXPONENTS,
     LEADING_ZERO,

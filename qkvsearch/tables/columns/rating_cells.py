@@ -11,7 +11,7 @@ import pandas as pd
 
 from qkvsearch._utils.folding import fold
 from qkvsearch.errors import DataError
-from qkvsearch.tables.columns.facts import are_missing, no_words, yes_words
+from qkvsearch.tables.column_facts import are_missing, no_words, yes_words
 from qkvsearch.tables.columns.log_words import LOG_WORDS
 
 LIKES = yes_words() | frozenset(map(fold, LOG_WORDS["likes"]))

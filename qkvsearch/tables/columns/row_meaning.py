@@ -17,9 +17,9 @@ from qkvsearch._utils.caching import cached_property
 from qkvsearch._utils.folding import fold
 from qkvsearch._utils.scratch import counts_of, filtered
 from qkvsearch.errors import DataError
+from qkvsearch.tables.column_facts import are_missing, no_words, yes_words
 from qkvsearch.tables.columns import EMAIL, NAMES, Columns, folded, named, words_of
 from qkvsearch.tables.columns.events import counted, named_as_taking_back
-from qkvsearch.tables.columns.facts import are_missing, no_words, yes_words
 from qkvsearch.tables.columns.log_words import LOG_WORDS
 from qkvsearch.tables.columns.rating_cells import DISLIKES, LIKES, out_of
 from qkvsearch.tables.table import Coded, Table

@@ -6,8 +6,8 @@ import re
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from qkvsearch.tables.column_facts import LIST_SEPARATOR
 from qkvsearch.tables.columns import EMAIL, words_of
-from qkvsearch.tables.columns.facts import LIST_SEPARATOR
 from qkvsearch.tables.columns.number_codes import LIKE_A_NUMBER, are_number_codes
 from qkvsearch.tables.ids import id_text
 

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from qkvsearch.tables.columns.facts import CELL_WORDS
+from qkvsearch.tables.column_facts import CELL_WORDS
 
 # A number, and letters or a sign behind it. Two words at most are a unit: sq ft, fl. oz.
 WORD = r"[^\W\d_]{1,14}"

@@ -23,9 +23,9 @@ from qkvsearch.tables.documents.document_files import (
 )
 from qkvsearch.tables.documents.subtitles import UNREADABLE_TIMES
 from qkvsearch.tables.files.encodings import open_text, wide_encoding
-from qkvsearch.tables.files.frames import batched, distinct, text_of_rows
 from qkvsearch.tables.files.kinds import refuse_other_kinds
 from qkvsearch.tables.files.unpacking import unpacked
+from qkvsearch.tables.frames import batched, distinct, text_of_rows
 from qkvsearch.tables.report import ReadReport
 from qkvsearch.tables.table import TableBuilder
 

@@ -20,7 +20,7 @@ from qkvsearch.tables.documents.reading import (
     cells_of,
     require_libraries,
 )
-from qkvsearch.tables.files.frames import as_text
+from qkvsearch.tables.frames import as_text
 from qkvsearch.tables.ids import id_texts
 from qkvsearch.tables.report import ReadReport
 from qkvsearch.tables.table import Table, table_of

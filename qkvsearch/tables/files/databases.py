@@ -13,7 +13,8 @@ from qkvsearch._utils.sqlite import connect
 from qkvsearch.errors import DataError
 from qkvsearch.tables.catalog_columns import quoted
 from qkvsearch.tables.files.file_format import BinaryFormat, add_pieces
-from qkvsearch.tables.files.frames import (
+from qkvsearch.tables.files.unpacking import TableFile
+from qkvsearch.tables.frames import (
     Piece,
     batched,
     cells_size,
@@ -22,7 +23,6 @@ from qkvsearch.tables.files.frames import (
     pick_name,
     text_of_rows,
 )
-from qkvsearch.tables.files.unpacking import TableFile
 from qkvsearch.tables.report import ReadReport
 
 # How files begin, and what those in WAL mode have from byte 18 on.

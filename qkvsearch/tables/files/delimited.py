@@ -16,7 +16,9 @@ import pandas as pd
 from qkvsearch.errors import DataError
 from qkvsearch.tables.columns import NAMES, folded
 from qkvsearch.tables.files.file_format import TextFormat, TextOptions
-from qkvsearch.tables.files.frames import (
+from qkvsearch.tables.files.quotes import QuotedText, line_ends
+from qkvsearch.tables.files.unpacking import TableFile
+from qkvsearch.tables.frames import (
     Piece,
     begins_with_number,
     check_names,
@@ -26,8 +28,6 @@ from qkvsearch.tables.files.frames import (
     note_above,
     rows_at_once,
 )
-from qkvsearch.tables.files.quotes import QuotedText, line_ends
-from qkvsearch.tables.files.unpacking import TableFile
 from qkvsearch.tables.report import TOO_MANY_COLUMNS, ReadReport
 
 # The first of those that fit equally well is taken.

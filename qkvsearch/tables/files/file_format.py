@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from qkvsearch._utils.limits import CELL_BYTES, Limit, check_unpacked
-from qkvsearch.tables.files.frames import (
+from qkvsearch.tables.files.unpacking import TableFile
+from qkvsearch.tables.frames import (
     Piece,
     text_lengths,
     without_headers,
     without_long_cells,
 )
-from qkvsearch.tables.files.unpacking import TableFile
 from qkvsearch.tables.report import ReadReport
 from qkvsearch.tables.table import TableBuilder
 

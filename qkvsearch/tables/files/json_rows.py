@@ -17,7 +17,6 @@ from typing import Any
 from qkvsearch._utils.limits import CELL_BYTES, JSON_DEPTH, check_unpacked
 from qkvsearch.errors import DataError
 from qkvsearch.tables.files.file_format import TextFormat, TextOptions
-from qkvsearch.tables.files.frames import Piece, batched, check_names, distinct, text_of_rows
 from qkvsearch.tables.files.graphql import HAS_MORE, may_have_edges, without_edges
 from qkvsearch.tables.files.json_documents import (
     is_action,
@@ -27,6 +26,7 @@ from qkvsearch.tables.files.json_documents import (
 )
 from qkvsearch.tables.files.repeated_keys import RowsOfRepeatedKeys, object_of_pairs, repeated_key
 from qkvsearch.tables.files.unpacking import TableFile
+from qkvsearch.tables.frames import Piece, batched, check_names, distinct, text_of_rows
 from qkvsearch.tables.report import ReadReport
 
 SUFFIXES = (".jsonl", ".ndjson", ".json")

@@ -18,7 +18,6 @@ from typing import Any
 from qkvsearch._utils.limits import check_unpacked
 from qkvsearch.errors import DataError, need, quantity
 from qkvsearch.tables.files.file_format import BinaryFormat, add_pieces
-from qkvsearch.tables.files.frames import Piece, cells_size, check_width, pick_name
 from qkvsearch.tables.files.old_excel import OLE, sheets_of_excel
 from qkvsearch.tables.files.open_documents import (
     CONTENT,
@@ -29,6 +28,7 @@ from qkvsearch.tables.files.sheet_facts import SheetFacts, check_size
 from qkvsearch.tables.files.unpacking import ZIP, TableFile
 from qkvsearch.tables.files.workbook_values import in_hours
 from qkvsearch.tables.files.workbooks import only_sheet, sheet_table
+from qkvsearch.tables.frames import Piece, cells_size, check_width, pick_name
 
 # A length of time as LibreOffice writes it: PT30H00M00S.
 LENGTH = re.compile(r"(-?)PT(\d+)H(\d+)M(\d+)(?:[.,]\d+)?S")

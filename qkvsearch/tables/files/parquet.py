@@ -14,7 +14,14 @@ import pandas as pd
 from qkvsearch._utils.limits import CELL, CELL_BYTES, Limit, check_unpacked
 from qkvsearch.errors import DataError, need
 from qkvsearch.tables.files.file_format import BinaryFormat
-from qkvsearch.tables.files.frames import (
+from qkvsearch.tables.files.parquet_pages import (
+    column_chunks,
+    is_read_as_dictionary,
+    pages_of,
+    shared_size,
+)
+from qkvsearch.tables.files.unpacking import TableFile
+from qkvsearch.tables.frames import (
     BATCH_BYTES,
     TOO_LONG,
     as_text,
@@ -23,13 +30,6 @@ from qkvsearch.tables.files.frames import (
     distinct,
     rows_at_once,
 )
-from qkvsearch.tables.files.parquet_pages import (
-    column_chunks,
-    is_read_as_dictionary,
-    pages_of,
-    shared_size,
-)
-from qkvsearch.tables.files.unpacking import TableFile
 from qkvsearch.tables.report import ReadReport
 from qkvsearch.tables.table import ColumnBuilder, TableBuilder
 

@@ -15,13 +15,13 @@ from qkvsearch.tables.files.databases import SQLITE
 from qkvsearch.tables.files.delimited import DELIMITED
 from qkvsearch.tables.files.encodings import open_text
 from qkvsearch.tables.files.file_format import TextOptions, add_pieces
-from qkvsearch.tables.files.frames import Piece
 from qkvsearch.tables.files.json_rows import JSON
 from qkvsearch.tables.files.kinds import refuse_other_kinds
 from qkvsearch.tables.files.other_workbooks import OTHER_WORKBOOK, other_sheet_names
 from qkvsearch.tables.files.parquet import PARQUET
 from qkvsearch.tables.files.unpacking import TableFile, unpacked
 from qkvsearch.tables.files.workbooks import WORKBOOK, sheet_names
+from qkvsearch.tables.frames import Piece
 from qkvsearch.tables.report import ReadReport
 from qkvsearch.tables.table import Table, TableBuilder
 

@@ -24,9 +24,9 @@ from qkvsearch._utils.limits import (
     check_unpacked,
 )
 from qkvsearch.errors import DataError
-from qkvsearch.tables.files.frames import pick_name
 from qkvsearch.tables.files.kinds import possible_tables, refuse_other_kinds
 from qkvsearch.tables.files.open_documents import is_open_document
+from qkvsearch.tables.frames import pick_name
 
 STDIN = "-"
 ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+._-]*://")

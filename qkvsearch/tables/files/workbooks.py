@@ -14,7 +14,16 @@ import pandas as pd
 from qkvsearch._utils.limits import SHEET_ROWS, check_unpacked
 from qkvsearch.errors import DataError, listed_names, need, quantity
 from qkvsearch.tables.files.file_format import BinaryFormat, add_pieces
-from qkvsearch.tables.files.frames import (
+from qkvsearch.tables.files.unpacking import ZIP, TableFile
+from qkvsearch.tables.files.workbook_cells import SheetCheck
+from qkvsearch.tables.files.workbook_values import (
+    in_hours,
+    merged_below,
+    percent_styles,
+    unescaped,
+    with_percent,
+)
+from qkvsearch.tables.frames import (
     Piece,
     begins_with_number,
     cells_size,
@@ -25,15 +34,6 @@ from qkvsearch.tables.files.frames import (
     note_above,
     pick_name,
     text_of_rows,
-)
-from qkvsearch.tables.files.unpacking import ZIP, TableFile
-from qkvsearch.tables.files.workbook_cells import SheetCheck
-from qkvsearch.tables.files.workbook_values import (
-    in_hours,
-    merged_below,
-    percent_styles,
-    unescaped,
-    with_percent,
 )
 from qkvsearch.tables.report import TOO_MANY_COLUMNS, ReadReport
 from qkvsearch.terminal import shorten

@@ -12,10 +12,10 @@ import numpy as np
 import pandas as pd
 
 from qkvsearch.errors import Count, quantity
+from qkvsearch.tables.column_facts import PRICES, ColumnFacts, ParsedCells, are_missing
 from qkvsearch.tables.column_types import TEXT, TYPES, ColumnType, type_named
 from qkvsearch.tables.column_types.column_type import MAX_UNFIT
 from qkvsearch.tables.columns import NAMES, folded, words_of
-from qkvsearch.tables.columns.facts import PRICES, ColumnFacts, ParsedCells, are_missing
 from qkvsearch.tables.columns.html import without_html
 from qkvsearch.tables.columns.line_breaks import BREAKS, with_line_breaks
 from qkvsearch.tables.columns.numbers import PERCENT_REMOVED, removed

@@ -11,6 +11,8 @@ import pandas as pd
 
 from qkvsearch._utils.caching import cached_property
 from qkvsearch.errors import DataError, listed_names
+from qkvsearch.tables.column_facts import ColumnFacts
+from qkvsearch.tables.column_types.inference import typed
 from qkvsearch.tables.columns import (
     A_NUMBER,
     EMAIL,
@@ -22,8 +24,6 @@ from qkvsearch.tables.columns import (
 )
 from qkvsearch.tables.columns.dates import are_times
 from qkvsearch.tables.columns.events import named_as_taking_back
-from qkvsearch.tables.columns.facts import ColumnFacts
-from qkvsearch.tables.columns.inference import typed
 from qkvsearch.tables.columns.row_meaning import check_meaning, is_constant_within
 from qkvsearch.tables.columns.searched import holds_codes, why_unsearched
 from qkvsearch.tables.ids import Ids, id_texts
