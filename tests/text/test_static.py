@@ -228,7 +228,7 @@ def test_words_are_cut_alone_where_no_subword_is_the_end_of_a_line(wordllama):
     text = " ".join(LONG_TEXTS[:3])
     words = wordllama.weighted(np.ones(len(wordllama.vectors)))._recurring_words
     [together] = words.of_texts([text])
-    words.clear()
+    words._of_word.clear()
     words._line_end = None
     assert words.of_texts([text])[0].tolist() == together.tolist()
 

@@ -21,7 +21,8 @@ QUOTED = re.compile(r"^(['\"])(.*)\1$")
 SEPARATORS = ("|", ";", "；", ",", "，", "、", " / ")
 # Characters of a long entry, and the largest share of the entries that are.
 LONG_ENTRY, MAX_LONG = 60, 0.01
-SAMPLE = 1000
+# So many cells, and of each so many characters, tell whether a column is prose.
+SAMPLE, BEGINNING = 1000, 2000
 # At least this share of the cells has more than one entry.
 MIN_SHARE = 0.05
 # The lowest average number of distinct cells that an entry is in. Prose has ; and , as well, and
@@ -47,7 +48,7 @@ def read_lists(texts: pd.Series, counts: np.ndarray) -> ParsedCells:
     entries = _arrays(texts)
     if entries is not None:
         return _parsed_lists(texts, entries, "array to list")
-    sample = texts.iloc[:: max(1, len(texts) // SAMPLE)]
+    sample = texts.iloc[:: max(1, len(texts) // SAMPLE)].str.slice(stop=BEGINNING)
     for separator in SEPARATORS:
         if counts[_has(texts, separator)].sum() < MIN_SHARE * counts.sum():
             continue  # too few cells would have several entries

@@ -32,7 +32,7 @@ from qkvsearch.terminal import shorten
 # A quoted cell is looked for in as many characters. A longer one is no cell.
 LONGEST_CELL = 1 << 26
 # Characters that are read first where a cell goes on behind a piece; then twice as many each time.
-READ_ON = 1 << 12
+READ_ON = 1 << 16
 
 # The two ways to write a quoted cell. Each pattern matches from the opening quote up to the quote
 # that closes the cell, without it:

@@ -28,8 +28,8 @@ SPACED_WORDS = re.compile(r"[ \n]+[^ \n]*").findall
 TYPED, WRITTEN = " a  b\n c", "▁▁a▁▁b\n▁c"
 
 
-class RecurringWords(dict[str, bytes]):
-    """The subwords of words, by their ids: int32 as bytes, which are the fastest to join.
+class RecurringWords:
+    """The subwords of words that recur.
 
     tokenizer: what cuts a word, a `TokenizerFile` or its `tokenizers.Tokenizer`, which `cuts_words`
     and is `plain`.
@@ -37,6 +37,8 @@ class RecurringWords(dict[str, bytes]):
 
     def __init__(self, tokenizer: Any, plain: Any) -> None:
         self._tokenizer = tokenizer
+        # The ids of the subwords of each word: int32 as bytes, which are the fastest to join.
+        self._of_word: dict[str, bytes] = {}
         # A text with one of these is cut as a whole. The sign that stands for a space merges with
         # those before it.
         special = [token.content for token in plain.get_added_tokens_decoder().values()]
@@ -71,21 +73,25 @@ class RecurringWords(dict[str, bytes]):
 
         waiting: the words of these texts, by their numbers.
         """
-        # `set.difference` would go through all words that are remembered.
-        new_words = {word for words in waiting.values() for word in words if word not in self}
+        new_words: set[str] = set().union(*map(self._new, waiting.values()))
         new = self._of_new_words(new_words) if waiting else {}
         for number, words in waiting.items():
             ids = self._known(words)
             if ids is None:  # a new word is too long to be remembered
-                pieces = [new[word] if word in new else self[word] for word in words]
+                pieces = [new[word] if word in new else self._of_word[word] for word in words]
                 ids = np.frombuffer(b"".join(pieces), np.int32)
             found[number] = ids
         waiting.clear()
 
+    def _new(self, words: Iterable[str]) -> set[str]:
+        """Return the words that are not remembered."""
+        # With a plain dict, `difference` goes through these words and not through all of the dict.
+        return set(words).difference(self._of_word)
+
     def _known(self, words: Sequence[str]) -> np.ndarray | None:
         """Return the subwords of words that are remembered, None where one is not."""
         try:
-            return np.frombuffer(b"".join(map(self.__getitem__, words)), np.int32)
+            return np.frombuffer(b"".join(map(self._of_word.__getitem__, words)), np.int32)
         except KeyError:
             return None
 
@@ -106,7 +112,7 @@ class RecurringWords(dict[str, bytes]):
         lines = {word: f"\n{word}" if word[:1] in (" ", "\n") else f"\n {word}" for word in words}
         new = dict(zip(lines, self._of_lines(list(lines.values())), strict=True))
         # Longer ones, such as sentences in scripts without spaces, hardly recur.
-        self.update((word, ids) for word, ids in new.items() if len(word) <= LONGEST_KEPT)
+        self._of_word.update((word, ids) for word, ids in new.items() if len(word) <= LONGEST_KEPT)
         return new
 
     def _of_lines(self, lines: Sequence[str]) -> list[bytes]:
