@@ -66,8 +66,9 @@ class Cue:
 def said_once(cues: Sequence[Cue]) -> list[Cue]:
     """Return the cues with what each of them adds, without those that add nothing.
 
-    >>> cues = [Cue(0, 1, (Line("to be"),)), Cue(1, 2, (Line("to be"), CaptionLine("or not")))]
-    >>> [cue.texts for cue in said_once([*cues, Cue(2, 3, (Line("or not"), CaptionLine("to be")))])]
+    >>> be, or_not = CaptionLine("to be"), CaptionLine("or not")
+    >>> cues = [Cue(0, 1, (be,)), Cue(1, 2, (be, or_not)), Cue(2, 3, (or_not, be))]
+    >>> [cue.texts for cue in said_once(cues)]
     [['to be'], ['or not'], ['to be']]
     """
     cues = _without_moments([cue for cue in cues if cue.lines])
