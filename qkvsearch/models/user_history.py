@@ -91,8 +91,8 @@ class History:
         gets a later time than the one before.
 
         >>> past = History(np.array([4]), np.ones(1), np.array([2.0]), np.array([10]))
-        >>> past.recorded_later([Interaction(4, 5.0, 9), PastInteraction(7, None, 20)])
-        [Interaction(position=7, rating=None, time=20, weight=None)]
+        >>> past.recorded_later([PastInteraction(4, 5.0, 9), PastInteraction(7, None, 20)])
+        [PastInteraction(position=7, rating=None, time=20, weight=None)]
         """
         return latest_records(self._by_position(), records)
 
