@@ -449,3 +449,29 @@ def test_a_sign_is_looked_for_in_the_cells_of_a_column(tmp_path, searched):
         assert ids(shop.search("-lieferbar:✓")) == ["2"]
         assert ids(shop.search("pan lieferbar:✓"))[0] == "1"
         assert shop.search("lieferbar:√").notes == ["No item has lieferbar:√."]
+
+
+@pytest.mark.parametrize(
+    ("query", "named"),
+    [
+        ("霸王别姬", "“别姬”"),
+        ("霸王別姬", "“別姬”"),  # as it was typed
+        ("霸王 的茶", None),  # a particle and one character
+        ("霸王 リング", "“リング”"),
+        ("霸王 红茶 dragon", "“dragon”, “红茶”"),
+        ("霸王龙", None),
+        ("红茶", None),  # nothing of the query is known: another note says so
+        ("霸王别姬霸王别姬", None),  # in longer queries most may be missing
+    ],
+)
+def test_what_no_text_has_of_a_query_without_spaces_is_named(dinosaurs, query, named):
+    said = [note for note in dinosaurs.search(query).notes if note.startswith("No text has")]
+    assert said == ([] if named is None else [f"No text has {named}."])
+
+
+@pytest.fixture(scope="module")
+def dinosaurs(tmp_path_factory):
+    titles = ["霸王龙大冒险", "恐龙星球", "动画电影"]
+    items = pd.DataFrame({"id": range(len(titles)), "title": titles})
+    with qkv.build(tmp_path_factory.mktemp("dinosaurs"), items=items, encoder="corpus") as engine:
+        yield engine

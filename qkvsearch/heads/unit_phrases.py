@@ -73,7 +73,28 @@ def has_unspaced(tokens: Sequence[Token]) -> bool:
     return any(not token.text.isascii() and IS_UNSPACED(token.text) for token in tokens)
 
 
-# --- the share of a query that an item has ---
+# --- what items have of a query ---
+
+
+def unknown_runs(keys: TermKeys, tokens: Sequence[Token]) -> list[str]:
+    """Return the runs of units of which no item has any pair that was typed.
+
+    Where a text has 霸王 alone, that is 别姬 of 霸王别姬.
+    """
+    row = UnitRow.of(tokens)
+    is_known, begins = np.zeros((2, len(row.units)), bool)
+    end_before = 0
+    for token, (start, end) in zip(tokens, row.spans, strict=True):
+        begins[start] |= start == end_before
+        is_known[start:end] |= not IS_UNSPACED(token.text) or keys.has(token.term)
+        end_before = end
+    runs = [""]
+    for unit, known, begin in zip(row.units, is_known, begins, strict=True):
+        if known or begin:
+            runs.append("")
+        if not known:
+            runs[-1] += unit
+    return [run for run in runs if len(run) > 1]
 
 
 def covered_units(keys: TermKeys, tokens: Sequence[Token], row: UnitRow) -> np.ndarray:

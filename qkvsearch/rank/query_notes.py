@@ -12,6 +12,8 @@ import numpy as np
 from qkvsearch._utils.folding import fold
 from qkvsearch._utils.query_lock import pause
 from qkvsearch.errors import Count
+from qkvsearch.heads.single_units import PARTICLES
+from qkvsearch.heads.unit_phrases import unknown_runs
 from qkvsearch.rank.conditions import Conditions
 from qkvsearch.rank.date_hints import has_years, ranges_of_years
 from qkvsearch.rank.expansion import MAX_EXPANSION
@@ -49,6 +51,7 @@ def query_notes(query: Query, reader: QueryReader) -> list[str]:
     hints = _unsearched(query, unknown, reader) if unknown else {}
     notes = [change.note for change in query.understood.changes if change.note]
     nowhere = [f"“{query.as_typed(word)}”" for word in missing if word not in hints]
+    nowhere += [f"“{run}”" for run in _unknown_runs(query, reader)]
     if nowhere:
         notes.append(f"No text has {', '.join(nowhere)}.")
     notes += hints.values()
@@ -119,6 +122,24 @@ def _unknown_words(query: Query, reader: QueryReader) -> list[str]:
         and text not in noted
         and text not in codes
     ]
+
+
+def _unknown_runs(query: Query, reader: QueryReader) -> list[str]:
+    """Return the parts of a short query that no text has, in scripts without spaces, as they were
+    typed.
+    """
+    tokens, keys = query.lookup.tokens, reader.models.lexical_keys
+    if len(tokens) > MAX_WORDS or not any(keys.has(token.term) for token in tokens):
+        return []
+    runs = [run.strip("".join(PARTICLES)) for run in unknown_runs(keys, tokens)]
+    return [_as_typed(run, query) for run in runs if len(run) > 1]
+
+
+def _as_typed(run: str, query: Query) -> str:
+    """Return the characters that were typed for folded ones: 別姬 for 别姬."""
+    typed = query.typed.text
+    pieces = (typed[start : start + len(run)] for start in range(len(typed)))
+    return next((piece for piece in pieces if fold(piece) == run), run)
 
 
 def _codes(query: Query, reader: QueryReader) -> set[str]:

@@ -11,6 +11,7 @@ from qkvsearch.heads.unit_phrases import (
     has_unspaced,
     largest_covered_share,
     near_phrase,
+    unknown_runs,
 )
 from qkvsearch.heads.word_index import WordIndex, WordSequences
 from qkvsearch.text.analysis import Analyzer
@@ -170,3 +171,18 @@ def test_one_character_within_a_word_is_no_answer(text, is_answered):
     tokens = analyzer.query_tokens(text)
     units = SingleUnits.of(keys, WordIndex([(words, np.arange(3))], 3), tokens)
     assert units.is_answered(tokens) == is_answered
+
+
+@pytest.mark.parametrize(
+    ("query", "unknown"),
+    [
+        ("回到", []),
+        ("回到别姬", ["别姬"]),
+        ("别姬回到", ["别姬"]),
+        ("回到别姬 红茶", ["别姬", "红茶"]),  # two runs
+        ("回到的未来", []),  # one character is between two pairs
+        ("dragon 红茶", ["红茶"]),  # a word with spaces has a note of its own
+    ],
+)
+def test_runs_that_no_item_has(query, unknown):
+    assert unknown_runs(KEYS, analyzer.query_tokens(query)) == unknown
