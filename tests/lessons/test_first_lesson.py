@@ -5,11 +5,13 @@ import pytest
 
 from qkvsearch.lessons.compute.videos import (
     VIDEOS,
+    categories,
     occurrences,
     shared_videos,
     viewers_of,
     watched,
     watched_keys,
+    word_categories,
     word_keys,
     word_rows,
 )
@@ -46,11 +48,27 @@ def test_a_videos_number_is_larger_when_the_word_makes_up_more_of_its_text():
 
 
 def test_words_match_by_the_videos_that_they_share():
-    words = ("toy", "robot", "transformer")
+    words = ("model", "railway", "transformer")
     rows, shared = word_rows(*words), shared_videos(*words)
     n_videos = np.diag(shared)
     np.testing.assert_allclose(rows @ rows.T, shared / np.sqrt(np.outer(n_videos, n_videos)))
-    assert n_videos.tolist() == [2, 3, 20]
+    assert n_videos.tolist() == [2, 1, 8]
+
+
+def test_a_words_value_is_the_share_of_its_videos_in_each_category():
+    kinds, of_video = categories()
+    (model,) = word_categories("model")
+    has_word = word_rows("model")[0] > 0
+    assert dict(zip(kinds, model, strict=True)) == {
+        kind: of_video[has_word, k].mean() for k, kind in enumerate(kinds)
+    }
+    assert model.sum() == 1
+
+
+def test_the_neighbours_move_a_word_towards_theirs(taught):
+    steps = [step for step in taught("ask-match-mix").steps if "contextual" in step.computed]
+    computed = steps[0].computed
+    assert computed["contextual"][0, 0] > computed["V"][-1, 0]
 
 
 def test_watched_videos_speak_more_for_one_that_more_of_their_viewers_watched(taught):
