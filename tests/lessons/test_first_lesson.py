@@ -16,7 +16,6 @@ from qkvsearch.lessons.compute.videos import (
     word_rows,
 )
 from qkvsearch.lessons.drawings import Flow
-from qkvsearch.lessons.workbench import Workbench
 
 QUERIES = {"search": "transformer", "context": "transformer toy"}
 
@@ -85,7 +84,18 @@ def test_watched_videos_speak_more_for_one_that_more_of_their_viewers_watched(ta
     assert VIDEOS[int(np.flatnonzero(~may_attend)[0])] == "v157"
 
 
-def test_the_editor_opens_the_one_number_that_its_question_is_about(taught):
+def test_a_drawing_opens_at_the_stage_that_is_new_in_its_step(taught):
     parts = [part for step in taught("ask-match-mix").steps for part in step.parts]
-    (bench,) = (part for part in parts if isinstance(part, Workbench))
-    assert bench.open_cell == ("queries", 0, 1)
+    first = {part.name: part.stages[0] for part in parts if isinstance(part, Flow)}
+    new = {"weights": "scaled", "search": "outputs", "attend": "outputs"}
+    assert first == {name: new.get(name, "scores") for name in first}
+
+
+def test_who_is_asked_about_in_the_first_question_can_be_chosen(taught):
+    parts = [part for step in taught("ask-match-mix").steps for part in step.parts]
+    (flow,) = (part for part in parts if isinstance(part, Flow) and part.askers)
+    (keys,) = flow.askers[0].keys[None]
+    np.testing.assert_array_equal(keys, flow.steps()["keys"])
+    numbers = watched_keys("w172").sum(axis=1)
+    np.testing.assert_array_equal(flow.askers[1].keys[:, 1], numbers)
+    assert VIDEOS[int(np.flatnonzero(~flow.askers[1].seen[0])[0])] == "v001"
