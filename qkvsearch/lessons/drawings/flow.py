@@ -66,7 +66,7 @@ STAGES = {
     "scores": "Q·Kᵀ",
     "scaled": "÷ √d",
     "masked": mark("mask"),
-    "powers": mark("power of e"),
+    "powers": mark("power"),
     "weights": "softmax",
     "outputs": "· V",
 }

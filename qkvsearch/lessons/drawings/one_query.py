@@ -40,7 +40,7 @@ WEIGHTS = 248
 TIMES = 256
 VALUES = 264
 # A letter may be a little wider than `wide` estimates.
-MARGIN = 1.04
+MARGIN = 1.12
 # The room at the right edge in which values flow into the mix, and how wide a whole value is there.
 GUTTER = 28
 MAX_FLOW = 18
@@ -170,7 +170,7 @@ def _query(part: Flow, queries: np.ndarray) -> list[Html]:
     x = 0.0
     for n, word in enumerate(words):
         labels.append(text(x, 31, word, data_row="0"))
-        x += wide(word) * MARGIN + 10
+        x += wide(word) * MARGIN + 12
         # The page's script makes a field of it, of this width.
         written = write(float(vector[n]))
         labels.append(text(x, 31, written, class_="of-query", data_n=str(n), data_row="0"))
