@@ -83,7 +83,7 @@ const setPowers = (element, words, raised) => {
   element.replaceChildren(
     ...pieces.flatMap((piece, n) => {
       if (n % 2 === 0) return piece ? [piece] : [];
-      const above = document.createElementNS(raised === "tspan" ? element.namespaceURI : "http://www.w3.org/1999/xhtml", raised);
+      const above = document.createElementNS(element.namespaceURI, raised);
       above.textContent = piece;
       if (raised === "tspan") above.classList.add("above");
       return [above];
