@@ -180,7 +180,7 @@ const startQuery = (figure, say, query, label, changed) => {
     return { text, input, show };
   });
   // Of a field, so much is left of its number.
-  const [PADDING, LEAST] = [8, 48];
+  const [PADDING, LEAST] = [9, 48];
   const place = () => {
     const around = picture.getBoundingClientRect();
     for (const { text, input } of fields) {
