@@ -207,6 +207,24 @@ def test_powers_and_their_sum_are_drawn_and_exponents_stand_above_the_line(visit
         assert "13095 ÷ 42508 ≈ 0.31" in told.inner_text()
 
 
+@pytest.mark.parametrize("name", ["search", "attend"])
+def test_what_flows_lies_where_python_lays_it(name, visit, lesson_file, course):
+    parts = [part for step in course["ask-match-mix"].steps for part in step.parts]
+    (flow,) = (part for part in parts if isinstance(part, Flow) and part.name == name)
+    (drawn,) = flow.pictures("here")
+    group = re.search(r'<g class="flows".*?</g>', drawn, re.DOTALL)[0]
+    wanted = re.findall(r' d="([^"]+)"', group)
+    with visit(lesson_file("ask-match-mix")) as page:
+        paths = page.locator(f'[data-place="ask-match-mix.{name}"] .flows path')
+        found = paths.evaluate_all("all => all.map(one => one.getAttribute('d'))")
+    for ours, theirs in zip(wanted, found, strict=True):
+        np.testing.assert_allclose(numbers_of(ours), numbers_of(theirs), atol=0.06)
+
+
+def numbers_of(path):
+    return [float(number) for number in re.findall(r"-?[\d.]+(?:e-?\d+)?", path)]
+
+
 def test_another_viewer_can_be_chosen_who_asks(visit, lesson_file):
     with visit(lesson_file("ask-match-mix")) as page:
         figure = page.locator('[data-place="ask-match-mix.list"]')

@@ -456,7 +456,7 @@ def ribbons(
     widths = unit * np.abs(parts)
     n_keys, n_qualities = parts.shape
     found = []
-    lane = BEND + MAX_FLOW
+    lane = float(BEND + MAX_FLOW)
     # From the outermost on.
     for k in range(n_qualities - 1, -1, -1):
         end = ends[k] + widths[:, k].sum() / 2
@@ -480,9 +480,8 @@ def _flow(ribbon: Ribbon, share: float, has_colour: bool) -> Html:
     r = number(turn)
     d = f"M{x} {number(ribbon.start)}H{number(lane - turn)}"
     d += f"A{r} {r} 0 0 1 {number(lane)} {number(ribbon.start + turn)}"
-    d += (
-        f"V{number(ribbon.end - turn)}A{r} {r} 0 0 1 {number(lane - turn)} {number(ribbon.end)}H{x}"
-    )
+    d += f"V{number(ribbon.end - turn)}"
+    d += f"A{r} {r} 0 0 1 {number(lane - turn)} {number(ribbon.end)}H{x}"
     return element(
         "path",
         d=d,
