@@ -177,11 +177,13 @@ def with_decimals(number: float, decimals: int) -> str:
 
 def shown_power(power: float, most: float) -> str:
     """Write a power of e among others: a whole number where the largest, `most`, has three digits,
-    and from a million on with a power of 10.
+    and from a million on with a power of 10. A computer holds none above 10³⁰⁸.
 
     >>> shown_power(7.389, 9), shown_power(13095.17, 20000), shown_power(2.5e10, 1e11)
     ('7.39', '13095', '2.5·10¹⁰')
     """
+    if math.isinf(power):
+        return ">10³⁰⁸"
     if power >= EXACT:
         size, exponent = f"{power:.1e}".split("e")
         return f"{size}·10{str(int(exponent)).translate(RAISED)}"

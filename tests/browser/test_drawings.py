@@ -174,6 +174,23 @@ def test_a_number_of_the_query_is_typed_where_it_stands(visit, lesson_file):
         assert entry.input_value() == "1"
 
 
+def test_a_large_number_of_the_query_is_computed_and_a_word_is_complained_of(visit, lesson_file):
+    with visit(lesson_file("ask-match-mix")) as page:
+        figure = page.locator('[data-place="ask-match-mix.context"]')
+        entry = figure.get_by_label("number of the query: toy")
+        figure.locator("[data-stage=powers][data-does]").click()
+        entry.fill("1000")
+        assert figure.locator(".cell .amount").first.text_content() == ">10³⁰⁸"
+        figure.locator(".cell").first.click()
+        assert "e14469.48 >10³⁰⁸" in figure.locator(".told").inner_text()
+        figure.locator("[data-stage=weights][data-does]").click()
+        assert figure.locator(".cell .amount").first.text_content() == "1"
+        entry.fill("much")
+        entry.press("Tab")
+        assert entry.get_attribute("aria-invalid") == "true"
+        assert "1000" in figure.locator(".problem").inner_text()
+
+
 def test_a_field_stands_over_its_number_and_covers_no_word(visit, lesson_file):
     for width in (390, 1280):
         with visit(lesson_file("ask-match-mix"), viewport={"width": width, "height": 900}) as page:

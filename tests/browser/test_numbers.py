@@ -35,7 +35,7 @@ def test_numbers_of_a_kind_and_powers_are_written_as_python_writes_them(visit, l
     rng = np.random.default_rng(zlib.crc32(b"kinds"))
     kinds = [rng.normal(size=8).round(place).tolist() for place in (0, 1, 2, 6)]
     kinds += [[0.0, 0.003], [4.0, 5.9, 0.125], [1e7, 0.5]]
-    powers = np.exp(rng.uniform(-12, 60, size=60)).tolist()
+    powers = [*np.exp(rng.uniform(-12, 60, size=60)).tolist(), float("inf")]
     with visit(lesson_file("ask-match-mix")) as page:
         written = page.evaluate(
             """kinds => kinds.map(kind =>

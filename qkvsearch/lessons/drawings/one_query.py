@@ -416,15 +416,20 @@ def _value(part: Flow, values: np.ndarray, j: int, y: float) -> list[Html]:
         few = values.shape[1] <= MAX_NUMBERS
         words = ", ".join(map(shown, values[j].tolist())) if few else ""
     else:
-        words = _largest(part.value_names, values[j], part.written("values"))
+        words = _entries(part.value_names, values[j], part.written("values"))
     return [
         element("g", *boxes, class_="vector", data_role="value", data_shift="1"),
         _at_right(VALUES, y + 14, words, class_="side"),
     ]
 
 
-def _largest(names: Sequence[str], value: np.ndarray, write: Callable[[float], str]) -> str:
-    """Return a value's largest number with its name, or alone where both are too wide."""
+def _entries(names: Sequence[str], value: np.ndarray, write: Callable[[float], str]) -> str:
+    """Return a value's numbers that are not 0, where there is room; else its largest with its name,
+    or alone where both are too wide.
+    """
+    numbers = ", ".join(write(entry) for entry in value.tolist() if entry)
+    if wide(numbers, SMALL) <= VALUE_ROOM:
+        return numbers
     most = int(np.argmax(np.abs(value)))
     largest = write(float(value[most]))
     words = f"{names[most]} {largest}"

@@ -67,7 +67,7 @@ drawings.flow = (figure, say) => {
   const held = (text) => numbers.held(text.replace("−", "-").replace("≈", ""));
   // What is shown on the left may be rounded so that it gives another number than the one shown.
   const equals = (left, right) => {
-    if (right.startsWith("≈")) return right;
+    if (/^[≈>]/.test(right)) return right;
     const wanted = held(right);
     const isSame = Number.isFinite(left) ? Math.abs(left - wanted) <= 1e-9 * Math.max(1, Math.abs(left)) : Object.is(left, wanted);
     return `${isSame ? "=" : "≈"} ${right}`;
@@ -98,7 +98,7 @@ drawings.flow = (figure, say) => {
       if (settings.normalize !== "softmax") return weight;
       if (computed.includes("powers")) {
         const [power, sum] = [steps.powers[i][j], sumOfPowers(i)].map(write.powers);
-        const share = sum.includes("·") ? NaN : held(power) / held(sum);
+        const share = /[·>]/.test(sum) ? NaN : held(power) / held(sum);
         return `${power} ÷ ${sum} ${equals(share, weight)}`;
       }
       const power = (score) => (inWords ? `e^${write.masked(score)}` : `exp(${shown(score)})`);

@@ -79,9 +79,10 @@ const numbers = (() => {
     return Number(text) === 0 ? "≈0" : text.replace("-", "−");
   };
   // A power of e among others, the largest of which is `most`: whole numbers where that has three
-  // digits, and from a million on a power of 10.
+  // digits, and from a million on a power of 10. A computer holds none above 10³⁰⁸.
   const shownPower = (power, most) => {
     if (!(power >= EXACT)) return withDecimals(power, most >= 100 && power >= 1 ? 0 : DIGITS);
+    if (power === Infinity) return ">10³⁰⁸";
     const [size, exponent] = power.toExponential(1).split("e+");
     return `${size}·10${[...exponent].map((digit) => RAISED[digit]).join("")}`;
   };
