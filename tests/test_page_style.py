@@ -16,7 +16,7 @@ NAMES = [str(sheet.relative_to(PACKAGE)) for sheet in SHEETS]
 PALETTES = {"_utils/style/tokens.css", "cli/page.css"}
 # What is set within a line of any size.
 WITHIN_A_LINE = {"code", "pre", "kbd", "sub", "sup"}
-SIZES = re.compile(r"var\(--(size-[1-6]|drawn-[12])\)")
+SIZES = re.compile(r"var\(--(size-[1-6]|drawn-[0-2])\)")
 SPACES = re.compile(
     r"(?<![\w-])((?:margin|padding)(?:-[a-z-]+)?|gap|row-gap|column-gap)\s*:\s*([^;{}]+)"
 )

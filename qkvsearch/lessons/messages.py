@@ -24,6 +24,8 @@ DIGITS = 2
 # A small number has as many digits that count, up to so many places further; then it is nearly 0.
 FURTHER = 2
 NEARLY_0 = "≈0"
+# The digits of a power's exponent.
+RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 # Half a hundredth may come as a little less, from one sum, and as a little more from another: a
 # number below `EXACT` is raised by this factor before it is rounded.
 ROUNDING = 1 + 1e-12
@@ -145,6 +147,47 @@ def shown(value: Any) -> str:
     if "." in text and not is_rounded:
         text = text.rstrip("0").rstrip(".")
     return text.replace("-", "−")
+
+
+def decimals_of(array: np.ndarray) -> int:
+    """Return how many decimals numbers of one kind are all written with: as many as the one among
+    them that has most, at most `digits()`.
+
+    >>> decimals_of(np.array([4.0, 5.9])), decimals_of(np.array([1, -np.inf]))
+    (1, 0)
+    """
+    finite = array[np.isfinite(array)]
+    n = digits()
+    written = (with_decimals(float(entry), n).rstrip("0") for entry in finite)
+    return max((len(text.partition(".")[2]) for text in written if "≈" not in text), default=0)
+
+
+def with_decimals(number: float, decimals: int) -> str:
+    """Write a number with so many decimals. One too small for that is ≈0, and 0 is nothing at all.
+
+    >>> with_decimals(4.0, 2), with_decimals(0.004, 2), with_decimals(0.0, 2)
+    ('4.00', '≈0', '0')
+    """
+    if number == 0 or not math.isfinite(number) or abs(number) >= EXACT:
+        return shown(number)
+    exact = Decimal(number * ROUNDING)
+    rounded = exact.quantize(Decimal(1).scaleb(-decimals), ROUND_HALF_UP)
+    return f"{rounded:f}".replace("-", "−") if rounded else NEARLY_0
+
+
+def shown_power(power: float, most: float) -> str:
+    """Write a power of e among others: a whole number where the largest, `most`, has three digits,
+    and from a million on with a power of 10. A computer holds none above 10³⁰⁸.
+
+    >>> shown_power(7.389, 9), shown_power(13095.17, 20000), shown_power(2.5e10, 1e11)
+    ('7.39', '13095', '2.5·10¹⁰')
+    """
+    if math.isinf(power):
+        return ">10³⁰⁸"
+    if power >= EXACT:
+        size, exponent = f"{power:.1e}".split("e")
+        return f"{size}·10{str(int(exponent)).translate(RAISED)}"
+    return with_decimals(power, 0 if most >= 100 and power >= 1 else digits())
 
 
 def plain(value: Any) -> Any:

@@ -69,10 +69,6 @@ class Workbench:
     # What the scores are divided by, too.
     temperature: float = 1.0
     normalize: Literal["softmax", "relu", "none"] = "softmax"
-    # The one number that may be changed: its matrix, row and column. None for all numbers.
-    open_cell: tuple[str, int, int] | None = None
-    # The name of the drawing of the same lesson that shows its numbers as they change; "" for none.
-    moves: str = ""
 
     @property
     def is_projected(self) -> bool:

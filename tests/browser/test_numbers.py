@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from qkvsearch.lessons.exports.page.figures import heat
-from qkvsearch.lessons.messages import shown
+from qkvsearch.lessons.messages import decimals_of, shown, shown_power, with_decimals
 
 pytestmark = pytest.mark.xdist_group("browser")
 
@@ -29,6 +29,31 @@ def test_a_number_is_written_as_python_writes_it(visit, lesson_file):
         words = page.evaluate("given => given.map(numbers.held).map(numbers.shown)", WORDS)
     assert written == [shown(number) for number in given]
     assert words == [shown(float(word)) for word in WORDS]
+
+
+def test_numbers_of_a_kind_and_powers_are_written_as_python_writes_them(visit, lesson_file):
+    rng = np.random.default_rng(zlib.crc32(b"kinds"))
+    kinds = [rng.normal(size=8).round(place).tolist() for place in (0, 1, 2, 6)]
+    kinds += [[0.0, 0.003], [4.0, 5.9, 0.125], [1e7, 0.5]]
+    powers = [*np.exp(rng.uniform(-12, 60, size=60)).tolist(), float("inf")]
+    with visit(lesson_file("ask-match-mix")) as page:
+        written = page.evaluate(
+            """kinds => kinds.map(kind =>
+                kind.map(one => numbers.withDecimals(one, numbers.decimalsOf(kind))))""",
+            kinds,
+        )
+        large, small = (
+            page.evaluate(
+                "([powers, most]) => powers.map(one => numbers.shownPower(one, most))",
+                [powers, most],
+            )
+            for most in (1000, 9)
+        )
+    for kind, found in zip(kinds, written, strict=True):
+        decimals = decimals_of(np.array(kind))
+        assert found == [with_decimals(number, decimals) for number in kind]
+    assert large == [shown_power(power, 1000) for power in powers]
+    assert small == [shown_power(power, 9) for power in powers]
 
 
 def test_a_weight_is_shaded_as_python_shades_it(visit, lesson_file):

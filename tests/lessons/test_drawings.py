@@ -1,5 +1,6 @@
 """Drawings hold what was computed: their numbers are the lesson's, and each is told in words."""
 
+import itertools
 import json
 import re
 from base64 import b64decode
@@ -14,6 +15,7 @@ from qkvsearch.lessons import LESSONS, lesson
 from qkvsearch.lessons.compute import learning
 from qkvsearch.lessons.drawings import Arrows, Drawing, Flow, Heads, Total
 from qkvsearch.lessons.drawings.attention_lines import LEVELS
+from qkvsearch.lessons.drawings.one_query import ribbons
 from qkvsearch.lessons.exports.markdown import to_markdown
 from qkvsearch.lessons.exports.notebook import to_notebook
 from qkvsearch.lessons.exports.page import to_page
@@ -163,6 +165,41 @@ def test_stages_in_which_nothing_happens_are_left_out():
     assert Flow("f", "", bench, "q", "k").stages == ["scores", "weights", "outputs"]
     bench = Workbench("b", "", {**given, "values": np.eye(2)}, "ab", "cd", temperature=2.0)
     assert "scaled" in Flow("f", "", bench, "q", "k").stages
+
+
+def test_of_one_query_in_words_powers_are_a_stage_and_add_up():
+    given = {"queries": np.ones((1, 1)), "keys": np.ones((2, 1)), "values": np.eye(2)}
+    bench = Workbench("b", "", given, "a", "cd", scale=1.0, temperature=0.5)
+    flow = Flow("f", "", bench, "q", "k", in_words=True)
+    assert flow.stages == ["scores", "scaled", "powers", "weights", "outputs"]
+    steps = flow.steps()
+    np.testing.assert_allclose(steps["powers"] / steps["powers"].sum(), steps["weights"])
+    assert "powers" not in Flow("f", "", bench, "q", "k").computed
+    later = Flow("f", "", bench, "q", "k", in_words=True, begins="weights")
+    assert later.stages == ["weights", "outputs"]
+    assert later.computed == flow.computed
+
+
+def test_numbers_of_one_kind_have_the_same_decimals():
+    keys = np.array([[4.0], [5.93]])
+    given = {"queries": np.ones((1, 1)), "keys": keys, "values": np.eye(2)}
+    bench = Workbench("b", "", given, "a", "cd", scale=1.0)
+    (drawn,) = Flow("f", "", bench, "q", "k", in_words=True).pictures("here")
+    assert re.findall(r'class="of-key"[^>]*>([^<]+)<', drawn) == ["4.00", "5.93"]
+
+
+def test_what_flows_lies_side_by_side():
+    parts = np.array([[0.3, 0.0], [0.0, 0.2], [0.4, 0.1]])
+    found = ribbons(parts, parts > 0, [0, 40, 80], [150, 180])
+    assert {(one.key, one.quality) for one in found} == {(0, 0), (1, 1), (2, 0), (2, 1)}
+    for ends in ("lane", "end"):
+        edges = sorted((getattr(one, ends) - one.width / 2, one.width) for one in found)
+        for (left, width), (right, _) in itertools.pairwise(edges):
+            assert left + width <= right + 1e-9
+    assert sum(one.width for one in found) == pytest.approx(18)
+    # What begins higher runs further out.
+    first, third = (next(o for o in found if (o.key, o.quality) == at) for at in ((0, 0), (2, 0)))
+    assert first.lane > third.lane
 
 
 # --- arrows ---

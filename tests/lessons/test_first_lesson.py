@@ -5,16 +5,17 @@ import pytest
 
 from qkvsearch.lessons.compute.videos import (
     VIDEOS,
+    categories,
     occurrences,
     shared_videos,
     viewers_of,
     watched,
     watched_keys,
+    word_categories,
     word_keys,
     word_rows,
 )
 from qkvsearch.lessons.drawings import Flow
-from qkvsearch.lessons.workbench import Workbench
 
 QUERIES = {"search": "transformer", "context": "transformer toy"}
 
@@ -46,11 +47,27 @@ def test_a_videos_number_is_larger_when_the_word_makes_up_more_of_its_text():
 
 
 def test_words_match_by_the_videos_that_they_share():
-    words = ("toy", "robot", "transformer")
+    words = ("model", "railway", "transformer")
     rows, shared = word_rows(*words), shared_videos(*words)
     n_videos = np.diag(shared)
     np.testing.assert_allclose(rows @ rows.T, shared / np.sqrt(np.outer(n_videos, n_videos)))
-    assert n_videos.tolist() == [2, 3, 20]
+    assert n_videos.tolist() == [2, 1, 8]
+
+
+def test_a_words_value_is_the_share_of_its_videos_in_each_category():
+    kinds, of_video = categories()
+    (model,) = word_categories("model")
+    has_word = word_rows("model")[0] > 0
+    assert dict(zip(kinds, model, strict=True)) == {
+        kind: of_video[has_word, k].mean() for k, kind in enumerate(kinds)
+    }
+    assert model.sum() == 1
+
+
+def test_the_neighbours_move_a_word_towards_theirs(taught):
+    steps = [step for step in taught("ask-match-mix").steps if "contextual" in step.computed]
+    computed = steps[0].computed
+    assert computed["contextual"][0, 0] > computed["V"][-1, 0]
 
 
 def test_watched_videos_speak_more_for_one_that_more_of_their_viewers_watched(taught):
@@ -67,7 +84,18 @@ def test_watched_videos_speak_more_for_one_that_more_of_their_viewers_watched(ta
     assert VIDEOS[int(np.flatnonzero(~may_attend)[0])] == "v157"
 
 
-def test_the_editor_opens_the_one_number_that_its_question_is_about(taught):
+def test_a_drawing_opens_at_the_stage_that_is_new_in_its_step(taught):
     parts = [part for step in taught("ask-match-mix").steps for part in step.parts]
-    (bench,) = (part for part in parts if isinstance(part, Workbench))
-    assert bench.open_cell == ("queries", 0, 1)
+    first = {part.name: part.stages[0] for part in parts if isinstance(part, Flow)}
+    new = {"weights": "scaled", "search": "outputs", "attend": "outputs"}
+    assert first == {name: new.get(name, "scores") for name in first}
+
+
+def test_who_is_asked_about_in_the_first_question_can_be_chosen(taught):
+    parts = [part for step in taught("ask-match-mix").steps for part in step.parts]
+    (flow,) = (part for part in parts if isinstance(part, Flow) and part.askers)
+    (keys,) = flow.askers[0].keys[None]
+    np.testing.assert_array_equal(keys, flow.steps()["keys"])
+    numbers = watched_keys("w172").sum(axis=1)
+    np.testing.assert_array_equal(flow.askers[1].keys[:, 1], numbers)
+    assert VIDEOS[int(np.flatnonzero(~flow.askers[1].seen[0])[0])] == "v001"

@@ -170,11 +170,6 @@ def check_bench(tables, part):
     steps = part.steps()
     wanted = [("data-given", name, array) for name, array in part.matrices.items()]
     wanted += [("data-step", name, steps[name]) for name in steps if name not in part.matrices]
-    if part.open_cell is not None:  # its matrix and the outputs come before the others
-        first = [one for one in wanted if one[1] == part.open_cell[0]]
-        if not part.moves:
-            first += wanted[-1:]
-        wanted = first + [one for one in wanted if one[1] not in {one[1] for one in first}]
     n_given = len(part.matrices)
     for place, (kind, name, array) in enumerate(wanted):
         if place == n_given:

@@ -82,6 +82,16 @@ def test_any_two_colours_differ(theme, eyes):
     assert min(apart) >= LEAST[eyes]
 
 
+@pytest.mark.parametrize("place", range(2))
+@pytest.mark.parametrize("eyes", WITHOUT)
+def test_any_two_categories_of_a_drawing_of_the_course_differ(place, eyes):
+    # The first of each name is that of the light scheme, the second that of the dark one.
+    found = [re.findall(rf"--kind-{k}: #(\w{{6}});", STYLE)[place] for k in range(6)]
+    seen = oklab(linear(found) @ WITHOUT[eyes].T)
+    apart = [np.linalg.norm(a - b) for a, b in itertools.combinations(seen, 2)]
+    assert min(apart) >= LEAST[eyes]
+
+
 def test_each_colour_has_a_shape_of_its_own():
     listed = re.search(r"const SHAPES = \[(.*?)\]", SCRIPT, re.DOTALL)[1]
     shapes = re.findall(r'"(\w+)"', listed)

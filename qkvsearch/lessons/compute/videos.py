@@ -1,5 +1,6 @@
 """The first lesson: eight of the bundled videos, as the search box and the recommender see them."""
 
+from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
@@ -53,21 +54,27 @@ def occurrences(word: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def shared_videos(*words: str) -> np.ndarray:
-    """Return in how many videos each two words occur together (n_words, n_words); on the diagonal,
-    in how many each occurs."""
-    has_word = np.array([_scores(word) > 0 for word in words], dtype=float)
+    """Return in how many of the eight videos each two words occur together (n_words, n_words); on
+    the diagonal, in how many each occurs."""
+    has_word = _has(words)
     return has_word @ has_word.T
 
 
 def word_rows(*words: str) -> np.ndarray:
-    """Return a row for each word, with 1/√n at each of the n videos that have it, else 0.
+    """Return a row for each word (n_words, 8), with 1/√n at each of the n videos that have it,
+    else 0.
 
-    The videos are those that have any of the words. The product of two rows is the number of
-    videos that they share, over the root of the product of their numbers of videos.
+    The product of two rows is the number of videos that they share, over the root of the product
+    of their numbers of videos.
     """
-    has_word = np.array([_scores(word) > 0 for word in words], dtype=float)
-    n_videos = has_word.sum(axis=1, keepdims=True)
-    return (has_word / np.sqrt(n_videos))[:, has_word.any(axis=0)]
+    has_word = _has(words)
+    return has_word / np.sqrt(has_word.sum(axis=1, keepdims=True))
+
+
+def word_categories(*words: str) -> np.ndarray:
+    """Return which share of a word's videos is of each category (n_words, n), among the eight."""
+    has_word = _has(words)
+    return has_word @ categories()[1] / has_word.sum(axis=1, keepdims=True)
 
 
 def watched(user: str) -> tuple[list[str], np.ndarray]:
@@ -118,6 +125,11 @@ def _keys() -> LexicalKeys:
 @cache
 def _neighbours() -> np.ndarray:
     return NeighbourRegression().fit(_sample()[1]).weights_.matrix().toarray()
+
+
+def _has(words: Sequence[str]) -> np.ndarray:
+    """Return 1 where one of the eight videos has a word, else 0 (n_words, 8)."""
+    return np.array([_scores(word)[_rows()] > 0 for word in words], dtype=float)
 
 
 def _column(name: str) -> np.ndarray:

@@ -5,7 +5,7 @@ one query is drawn is in `one_query`; several queries are drawn as a table of ce
 beside it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ from qkvsearch.attention.symbols import numbered
 from qkvsearch.attention.trace import Trace, trace
 from qkvsearch.lessons.drawings.drawing import Drawing, NumberTable
 from qkvsearch.lessons.drawings.strips import (
+    MAX_LINE,
     MAX_STRIP,
     STRIP,
     line_opacity,
@@ -26,7 +27,14 @@ from qkvsearch.lessons.drawings.strips import (
 )
 from qkvsearch.lessons.drawings.svg import curve, cut, number, picture, rect, text, wide
 from qkvsearch.lessons.markup import Html, element
-from qkvsearch.lessons.messages import mark, say, shown
+from qkvsearch.lessons.messages import (
+    decimals_of,
+    mark,
+    say,
+    shown,
+    shown_power,
+    with_decimals,
+)
 from qkvsearch.lessons.workbench import MaskName, Workbench, mask_of
 
 # All lengths are in units of the picture, which is as wide as this.
@@ -46,21 +54,36 @@ MAX_CELL_HEIGHT = 40
 # Of several queries, the second picture: the height of a row, and where the first begins.
 ROW = 34
 TOP = 34
-# How high a turned text is, of its width; the side of a number's box below one, and how far the
-# last one leans out of its column.
+# How high a turned text is, of its width; the width of a number's box below one, its height, how
+# strong its colour is at most, behind a number; and how far the last name leans out of its column.
 SLANT = 0.66
-NAMED = 17
+NAMED = 25
+NAMED_HEIGHT = 18
+NAMED_STRENGTH = 0.5
 LEANS = 30
 # The steps that it goes through, each with what it does.
 STAGES = {
     "scores": "Q·Kᵀ",
     "scaled": "÷ √d",
     "masked": mark("mask"),
+    "powers": mark("power"),
     "weights": "softmax",
     "outputs": "· V",
 }
 # The same before a lesson has matrices.
 IN_WORDS = {"scores": mark("query · key"), "outputs": mark("mix")}
+# Softmax in two steps: this is its second.
+DIVIDED = mark("÷ sum")
+
+
+@dataclass(frozen=True, eq=False)
+class Asker:
+    """Who may ask in a drawing of one query: the label, their keys, and what they may attend to."""
+
+    label: str
+    # (S, d), and bool (1, S).
+    keys: np.ndarray
+    seen: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,10 +101,19 @@ class Flow(Drawing):
     asked: str
     # bool (L, S), False where a key is hidden whatever mask is chosen; None hides nothing.
     seen: np.ndarray | None = None
-    # The stage that it ends with, one of STAGES; "" for the last one that its matrices allow.
+    # The stage that it begins with, one of STAGES: those before it are known already, and cannot be
+    # turned to. "" for the first.
+    begins: str = ""
+    # The stage that it ends with; "" for the last one that its matrices allow.
     until: str = ""
-    # Whether its stages are called by words, not by matrices.
+    # Whether its stages are called by words, not by matrices. Then all numbers of a kind have the
+    # same decimals, and of one query the powers of e are a stage.
     in_words: bool = False
+    # Of each number of a query and a key, the place of the number of the values whose colour its
+    # box has. Empty where it has none.
+    kinds: Sequence[int] = ()
+    # Who may be chosen to ask, the one that it opens with first; empty where there is no choice.
+    askers: Sequence[Asker] = ()
 
     @property
     def has_values(self) -> bool:
@@ -90,7 +122,12 @@ class Flow(Drawing):
 
     @property
     def has_weights(self) -> bool:
-        return "weights" in self.stages
+        return "weights" in self.computed
+
+    @property
+    def is_one(self) -> bool:
+        """Whether there is one query, whose values add up to one mix."""
+        return len(self.bench.rows) == 1 and self.bench.has_values
 
     @property
     def shown_stage(self) -> str:
@@ -103,6 +140,12 @@ class Flow(Drawing):
 
     @property
     def stages(self) -> list[str]:
+        """The stages that it can be turned to."""
+        computed = self.computed
+        return computed[computed.index(self.begins) :] if self.begins else computed
+
+    @property
+    def computed(self) -> list[str]:
         """Those of STAGES in which something happens."""
         last = self.until or ("outputs" if self.bench.has_values else "scores")
         left_out = set()
@@ -110,6 +153,8 @@ class Flow(Drawing):
             left_out.add("scaled")
         if self.visible().all() and len(self.bench.masks) == 1:
             left_out.add("masked")
+        if not (self.in_words and self.is_one):
+            left_out.add("powers")
         up_to_last = list(STAGES)[: list(STAGES).index(last) + 1]
         return [stage for stage in up_to_last if stage not in left_out]
 
@@ -117,6 +162,8 @@ class Flow(Drawing):
         """Return what a stage does, as its button says it."""
         if stage == "scaled" and self.bench.scale == 1:
             return "÷ T"
+        if stage == "weights" and "powers" in self.computed:
+            return say(DIVIDED)
         if self.in_words and stage in IN_WORDS:
             return say(IN_WORDS[stage])
         return say(STAGES[stage])
@@ -161,8 +208,21 @@ class Flow(Drawing):
         names = ["queries", "keys"]
         if self.bench.has_values:
             names.append("values")
-        names += self.stages
-        return {name: np.asarray(computed[name].array) for name in names}
+        names += [stage for stage in self.computed if stage != "powers"]
+        steps = {name: np.asarray(computed[name].array) for name in names}
+        if "powers" in self.computed:
+            steps["powers"] = np.exp(np.asarray(computed["masked"].array))
+        return steps
+
+    def written(self, name: str) -> Callable[[float], str]:
+        """Return how a number of these steps is written."""
+        if not self.in_words:
+            return shown
+        if name == "powers":
+            most = float(self.steps()["powers"].max())
+            return lambda power: shown_power(power, most)
+        decimals = decimals_of(self.steps()[name])
+        return lambda entry: with_decimals(entry, decimals)
 
     @property
     def told(self) -> str:
@@ -182,7 +242,7 @@ class Flow(Drawing):
     def tables(self) -> list[NumberTable]:
         """All that is drawn: a row for each pair of a query and a key, then the outputs."""
         steps = self.steps()
-        names = [stage for stage in self.stages if stage != "outputs"]
+        names = [stage for stage in self.computed if stage != "outputs"]
         headings = [self.asks, self.asked, *map(self.number_name, names)]
         pairs: list[list[str | float]] = [
             [str(row), str(column), *(float(steps[name][i, j]) for name in names)]
@@ -214,16 +274,21 @@ class Flow(Drawing):
             "temperature": bench.temperature,
             "normalize": bench.normalize,
             "stages": self.stages,
+            "computed": self.computed,
+            "askers": [
+                {"label": asker.label, "keys": asker.keys, "seen": asker.seen.tolist()}
+                for asker in self.askers
+            ],
             "in_words": self.in_words,
             "names": list(self.value_names),
             "number_names": {
-                stage: self.number_name(stage) for stage in self.stages if stage != "outputs"
+                stage: self.number_name(stage) for stage in self.computed if stage != "outputs"
             },
         }
 
     def pictures(self, place: str) -> list[Html]:
         """Return the pairs of queries and keys, and what flows where there are values."""
-        if len(self.bench.rows) == 1 and self.bench.has_values:
+        if self.is_one:
             # It draws what this class computes.
             from qkvsearch.lessons.drawings.one_query import one_query
 
@@ -263,6 +328,7 @@ NUMBERS = {
     "scores": mark("score"),
     "scaled": mark("scaled score"),
     "masked": mark("masked score"),
+    "powers": mark("power of e"),
     "weights": mark("weight"),
 }
 
@@ -315,8 +381,9 @@ def _cells(part: Flow, place: str) -> Html:
     values = part.steps()[stage]
     shares = strengths(values, stage)
     visible = part.visible()
+    write = part.written(stage)
     cells = [
-        _cell(grid, (i, j), float(values[i, j]), float(shares[i, j]), bool(visible[i, j]))
+        _cell(grid, (i, j), float(values[i, j]), float(shares[i, j]), bool(visible[i, j]), write)
         for i in range(len(rows))
         for j in range(len(columns))
     ]
@@ -346,8 +413,16 @@ def _names_of_sides(part: Flow, left: float) -> list[Html]:
     return [text(0, 13, of_rows, class_="side"), text(left, 13, of_columns, class_="side")]
 
 
-def _cell(grid: _Grid, at: tuple[int, int], value: float, share: float, is_visible: bool) -> Html:
-    """Return the cell of a query and a key. share: how strong its number is drawn, 0 to 1."""
+def _cell(
+    grid: _Grid,
+    at: tuple[int, int],
+    value: float,
+    share: float,
+    is_visible: bool,
+    write: Callable[[float], str],
+) -> Html:
+    """Return the cell of a query and a key. share: how strong its number is drawn, 0 to 1. write:
+    how it is written where there is room."""
     i, j = at
     x = grid.left + j * grid.width
     y = grid.top + i * grid.height
@@ -362,7 +437,7 @@ def _cell(grid: _Grid, at: tuple[int, int], value: float, share: float, is_visib
     )
     written = ""
     if grid.width >= NUMBER_CELL:
-        written = shown(value)
+        written = write(value)
     elif grid.width >= MIN_CELL:
         written = cell_text(value)
     words = text(x + grid.width / 2, y + grid.height / 2 + 4, written, "middle")
@@ -402,20 +477,24 @@ def _flows(part: Flow, place: str) -> Html:
         outputs_room = _room(rows) + strip_width(steps["outputs"]) + 8
     left = values_room + 8
     right = WIDE - outputs_room - 8
+    places = dict.fromkeys(np.ndindex(weights.shape), (0.0, 0.0))
+    if part.in_words:
+        places = side_by_side(weights)
     lines = []
-    for i in range(len(rows)):
-        for j in range(len(columns)):
-            weight = float(weights[i, j])
-            line = curve(
-                left,
-                of_values[j],
-                right,
-                of_outputs[i],
-                data_at=f"{i} {j}",
-                stroke_width=line_width(weight),
-                stroke_opacity=line_opacity(weight),
-            )
-            lines.append(line)
+    for (i, j), (at_value, at_output) in places.items():
+        weight = float(weights[i, j])
+        line = curve(
+            left,
+            of_values[j] + at_value,
+            right,
+            of_outputs[i] + at_output,
+            data_at=f"{i} {j}",
+            data_from=f"{number(left)} {number(of_values[j])}",
+            data_to=f"{number(right)} {number(of_outputs[i])}",
+            stroke_width=line_width(weight),
+            stroke_opacity=line_opacity(weight),
+        )
+        lines.append(line)
     if part.in_words:
         of_mix = say("mix of each {asks}", asks=part.asks)
     else:
@@ -425,8 +504,8 @@ def _flows(part: Flow, place: str) -> Html:
     if names:
         start = WIDE - outputs_room
         ends = [
-            *_named_ends(columns, steps["values"], of_values, 0, "value"),
-            *_named_ends(rows, steps["outputs"], of_outputs, start, "output"),
+            *_named_ends(part, columns, of_values, 0, "value"),
+            *_named_ends(part, rows, of_outputs, start, "output"),
         ]
         heads += _names_of_numbers(names, 0, top)
         late += _names_of_numbers(names, start, top)
@@ -475,16 +554,53 @@ def _ends(
     return ends
 
 
+def side_by_side(weights: np.ndarray) -> dict[tuple[int, int], tuple[float, float]]:
+    """Return for each weight how far from the middle of its two ends its line lies, at the value
+    and at the output, so that lines of one end do not cover one another.
+
+    >>> side_by_side(np.array([[0.5, 0.5]]))
+    {(0, 0): (0.0, -4.0), (0, 1): (0.0, 4.0)}
+    """
+    widths = MAX_LINE * np.clip(weights, 0, 1)
+    at_values = np.cumsum(widths, axis=0) - widths / 2 - widths.sum(axis=0) / 2
+    at_outputs = np.cumsum(widths, axis=1) - widths / 2 - widths.sum(axis=1, keepdims=True) / 2
+    return {
+        (i, j): (float(at_values[i, j]), float(at_outputs[i, j]))
+        for i, j in np.ndindex(weights.shape)
+    }
+
+
 def _named_ends(
-    labels: Sequence[str], vectors: np.ndarray, heights: Sequence[float], x: float, role: str
+    part: Flow, labels: Sequence[str], heights: Sequence[float], x: float, role: str
 ) -> list[Html]:
-    """Return each label with its vector's strip below it, both from x on."""
+    """Return each label with the numbers of its vector in boxes below it, both from x on."""
+    vectors = part.steps()[f"{role}s"]
+    write = part.written(f"{role}s")
+    shares = strengths(vectors, "")
     ends = []
     for place, (label, y) in enumerate(zip(labels, heights, strict=True)):
         words = text(x, y - 4, cut(label, END_LABEL))
-        boxes = strip(vectors, place, (x, y + STRIP - 3), side=NAMED)
+        boxes = []
+        for k, (entry, share) in enumerate(
+            zip(vectors[place, :MAX_STRIP].tolist(), shares[place].tolist(), strict=False)
+        ):
+            left = x + NAMED * k
+            boxes += [
+                rect(
+                    left,
+                    y,
+                    NAMED - 2,
+                    NAMED_HEIGHT,
+                    rx="2",
+                    class_="minus" if entry < 0 else None,
+                    fill_opacity=number_of(NAMED_STRENGTH * share),
+                ),
+                text(left + NAMED / 2 - 1, y + 13, write(entry), "middle", class_="entry"),
+            ]
         of_end = {"data_role": role, "data_end": f"{role} {place}"}
-        ends.append(element("g", words, *boxes, class_="end", **of_end))
+        ends.append(
+            element("g", words, *boxes, class_="end", data_most=str(NAMED_STRENGTH), **of_end)
+        )
     return ends
 
 

@@ -3,7 +3,8 @@
 The query stands at the top and is led to each key along the left edge. Where there are values, they
 stand at the right of the bars, and flow along the right edge into the mix at the bottom: each of
 its bars consists of one part for each value, as long as weight × value. Bars and parts have one
-scale.
+scale. What flows lies side by side, and before a lesson has matrices each number of the mix has a
+colour of its own, and below each bar stands how its number comes about.
 
 The page's script makes the picture as wide as its place. So what it moves has `data-x`, what it
 widens `data-narrow`, and `data-share` or `data-grow` say which share of the additional width that
@@ -12,13 +13,13 @@ takes, all of it where they are left out. `data-shift` moves a whole group.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from qkvsearch.lessons.drawings.strips import line_width, number_of, strengths, strip
+from qkvsearch.lessons.drawings.strips import number_of, strengths, strip
 from qkvsearch.lessons.drawings.svg import cut, number, picture, rect, text, wide
 from qkvsearch.lessons.markup import Html, element
 from qkvsearch.lessons.messages import say, shown
@@ -38,27 +39,36 @@ BARS = 118
 WEIGHTS = 248
 TIMES = 256
 VALUES = 264
+# A letter may be a little wider than `wide` estimates.
+MARGIN = 1.12
 # The room at the right edge in which values flow into the mix, and how wide a whole value is there.
-GUTTER = 20
+GUTTER = 28
 MAX_FLOW = 18
-# The radius of its turns, more than half of that.
-BEND = 12
+MIN_FLOW = 0.6
+# The radius of its innermost turn.
+BEND = 5
 # A value's label is a little narrower than `cut` estimates.
-VALUE_ROOM = WIDE - GUTTER - VALUES + 6
+VALUE_ROOM = WIDE - GUTTER - VALUES + 8
 # Of the additional width, the share that the column of keys gets.
 KEYS_SHARE = 0.15
 # The size of small type.
 SMALL = 12
-# The room for a bar's number.
-AMOUNT = 43
+# The room for a bar's number, and how far below the bar's middle its calculation stands.
+AMOUNT = 46
+BELOW_BAR = 20
+# The room for a number of the query, which may be typed there.
+ENTRY = 52
 # The height of a line; one with numbers below its name is higher, by so much.
 LINE = 26
 NUMBER_LINE = 13
 MIX_LINE = 23
+SUM_LINE = 30
 # A query or key of more numbers than these is drawn as a strip of boxes.
 MAX_NUMBERS = 3
 # So many boxes a strip has at most.
 MAX_BOXES = 40
+# Of the numbers of values, so many have a colour of their own.
+N_KINDS = 6
 # Below this, a part of the mix is not drawn, and not written as an addend.
 UNSEEN = 0.0005
 # So many addends are written beside a bar.
@@ -91,6 +101,9 @@ def one_query(part: Flow, place: str) -> Html:
         inner.append(element("g", *tracks, class_="tracks"))
     inner.append(element("g", *cells, class_="cells", data_stage=stage))
     height = columns.end + 6
+    if "powers" in part.computed and part.has_weights:
+        inner.append(_sum(part, columns))
+        height = columns.end + SUM_LINE
     if part.has_values:
         mixed, height = _mix(part, steps, columns)
         inner.append(mixed)
@@ -113,7 +126,7 @@ class _Columns:
 
     @classmethod
     def of(cls, part: Flow) -> _Columns:
-        top = 78 if _is_strip(part.steps()["queries"]) else 60
+        top = 78 if _is_strip(part.steps()["queries"]) else 66
         line = LINE + NUMBER_LINE
         heights = [top + (j + 0.5) * line for j in range(len(part.columns))]
         return cls(top, line, heights, WEIGHTS if part.has_values else WIDE - 2)
@@ -148,23 +161,34 @@ def _query(part: Flow, queries: np.ndarray) -> list[Html]:
         label = text(0, 31, cut(query, WIDE), data_row="0")
         if not _is_strip(queries):
             return [head, label]
-        boxes = _boxes(queries, 0, 46)
+        # As strong as a key's box with the same number.
+        keys = part.steps()["keys"]
+        boxes = _boxes(part, np.vstack([keys, queries]), len(keys), 46)
         return [head, label, element("g", *boxes, class_="vector", data_role="query")]
+    write = part.written("queries")
     labels = [head]
     x = 0.0
     for n, word in enumerate(words):
-        written = shown(float(vector[n]))
-        its_number = element("tspan", written, dx="6", class_="of-query", data_n=str(n))
-        labels.append(element("text", word, its_number, x=number(x), y="31", data_row="0"))
-        # What is typed instead of the number may be longer.
-        x += wide(word) + max(wide(written), 28) + 14
+        labels.append(text(x, 31, word, data_row="0"))
+        x += wide(word) * MARGIN + 12
+        # The page's script makes a field of it, of this width.
+        written = write(float(vector[n]))
+        labels.append(text(x, 31, written, class_="of-query", data_n=str(n), data_row="0"))
+        x += ENTRY + 12
     return labels
 
 
-def _boxes(vectors: np.ndarray, place: int, y: float) -> list[Html]:
+def _boxes(part: Flow, vectors: np.ndarray, place: int, y: float) -> list[Html]:
     """Return a vector's numbers as a strip below a name, as wide as the column of keys."""
     n = min(vectors.shape[1], MAX_BOXES)
-    return strip(vectors, place, (KEYS, y), side=(BARS - KEYS - 10) / n, most=n)
+    classes = [kind_class(kind) for kind in part.kinds]
+    side = (BARS - KEYS - 10) / n
+    return strip(vectors, place, (KEYS, y), side=side, most=n, classes=classes)
+
+
+def kind_class(kind: int) -> str:
+    """Return the class of what has the colour of a number of the values."""
+    return f"kind-{kind % N_KINDS}"
 
 
 def _keys(
@@ -175,6 +199,8 @@ def _keys(
     shares = strengths(steps[stage], stage)[0]
     visible = part.visible()[0]
     keys = steps["keys"]
+    write = part.written(stage)
+    write_key = part.written("keys")
     start = 36
     ties: list[Html] = []
     cells: list[Html] = []
@@ -185,6 +211,14 @@ def _keys(
         turn = number(y - TURN)
         tie = f"M{RAIL} {number(start)}V{turn}Q{RAIL} {number(y)} {RAIL + TURN} {number(y)}"
         ties.append(element("path", d=f"{tie}H{KEYS - 3}", class_="tie"))
+        calculation = text(
+            BARS,
+            y + BELOW_BAR,
+            _calculation(part, steps, j) if part.in_words else "",
+            class_="side calculation",
+            data_x=number(BARS),
+            data_share=number_of(KEYS_SHARE),
+        )
         touch = rect(
             KEYS,
             y - columns.line / 2,
@@ -196,7 +230,8 @@ def _keys(
         cells.append(
             element(
                 "g",
-                *_bar(y, value, float(shares[j]), columns),
+                *_bar(y, value, write(value), float(shares[j]), columns),
+                calculation,
                 touch,
                 class_="cell" if visible[j] else "cell hides",
                 data_at=f"0 {j}",
@@ -207,20 +242,60 @@ def _keys(
         of_key = {"data_role": "key", "data_column": str(j)}
         labels.append(text(KEYS, y - 2, cut(name, room), **of_key))
         if _is_strip(keys):
-            labels.append(element("g", *_boxes(keys, j, y + 9), class_="vector", data_role="key"))
+            labels.append(
+                element(
+                    "g",
+                    *_boxes(part, keys, j, y + 9),
+                    class_="vector",
+                    data_role="key",
+                    data_key=str(j),
+                )
+            )
         else:
-            written = shown_numbers(keys[j])
+            written = ", ".join(map(write_key, keys[j].tolist()))
             labels.append(text(KEYS, y + 12, written, class_="of-key", data_column=str(j)))
     return ties, cells, labels
 
 
-def shown_numbers(vector: np.ndarray) -> str:
-    """Write the numbers of a key.
+def _calculation(part: Flow, steps: dict[str, np.ndarray], j: int) -> str:
+    """Return how the number of a bar comes about: a score from products, a weight from powers."""
+    if part.has_weights:
+        write = part.written("powers")
+        powers = steps["powers"][0]
+        return f"{write(float(powers[j]))} ÷ {write(float(powers.sum()))}"
+    write_query, write_key = part.written("queries"), part.written("keys")
+    pairs = list(zip(steps["queries"][0].tolist(), steps["keys"][j].tolist(), strict=True))
+    if _is_strip(steps["keys"]):
+        pairs = [pair for pair in pairs if pair[0] and pair[1]]
+    products = [f"{write_query(a)} × {write_key(b)}" for a, b in pairs]
+    return " + ".join(
+        f"{products.count(one)} × ({one})" if products.count(one) > 1 else one
+        for one in dict.fromkeys(products)
+    )
 
-    >>> shown_numbers(np.array([4.739, 7.229]))
-    '4.74, 7.23'
+
+def _sum(part: Flow, columns: _Columns) -> Html:
+    """Return the line of the sum below the bars, of weights, or as the script turns, of powers.
+
+    Where there is a mix, it stands in its place, and is hidden while the mix is shown.
     """
-    return ", ".join(shown(entry) for entry in vector.tolist())
+    y = columns.end + SUM_LINE / 2
+    edge = columns.weights
+    label = text(
+        BARS,
+        y + 4,
+        say("sum"),
+        class_="side",
+        data_x=number(BARS),
+        data_share=number_of(KEYS_SHARE),
+    )
+    write = part.written("weights")
+    weights = part.steps()["weights"][0].tolist()
+    is_exact = write(sum(float(write(one).replace("≈", "")) for one in weights)) == write(1.0)
+    total = "1" if is_exact else "≈ 1"
+    amount = text(edge, y + 4, total, "end", class_="amount total", data_x=number(edge))
+    hidden = "hidden" if part.has_values else None
+    return element("g", label, amount, class_="sum", visibility=hidden)
 
 
 def _track(y: float, columns: _Columns) -> Html:
@@ -237,7 +312,7 @@ def _track(y: float, columns: _Columns) -> Html:
     )
 
 
-def _bar(y: float, value: float, share: float, columns: _Columns) -> list[Html]:
+def _bar(y: float, value: float, written: str, share: float, columns: _Columns) -> list[Html]:
     """Return a bar as long as its share of 1, and its number, which ends at the edge."""
     edge = columns.weights
     box = rect(
@@ -252,7 +327,7 @@ def _bar(y: float, value: float, share: float, columns: _Columns) -> list[Html]:
         data_narrow=number(columns.longest),
         data_grow=number_of(1 - KEYS_SHARE),
     )
-    amount = text(edge, y + 4, shown(value), "end", class_="amount", data_x=number(edge))
+    amount = text(edge, y + 4, written, "end", class_="amount", data_x=number(edge))
     return [box, amount]
 
 
@@ -275,25 +350,24 @@ def _mix(part: Flow, steps: dict[str, np.ndarray], columns: _Columns) -> tuple[H
         inner.append(_at_right(TIMES, y + 4, "×", "middle", class_="side"))
         inner += _value(part, values, j, y)
     flows = [
-        _flow((j, k), (columns.heights[j], rows[k]), float(parts[j, k]))
-        for j in range(len(values))
-        for k in range(len(rows))
-        if values[j, k]
+        _flow(one, float(parts[one.key, one.quality]), part.in_words)
+        for one in ribbons(parts, values != 0, columns.heights, rows)
     ]
+    write = part.written("outputs")
     inner.append(element("g", *flows, class_="flows", fill="none", data_shift="1"))
     inner.append(text(0, rows[0] + 4, say("mix"), class_="side"))
     names = part.names_of_outputs
     for k, y in enumerate(rows):
         bars = _parts_of_bar(parts[:, k], outputs[k], y, columns.longest / most, has_parts)
         edge = columns.weights
-        amount = shown(float(outputs[k]))
+        amount = write(float(outputs[k]))
         inner.append(
             element(
                 "g",
                 text(
                     BARS - 8,
                     y + 4,
-                    addends(parts[:, k]) if has_parts else "",
+                    addends(parts[:, k], write) if has_parts else "",
                     "end",
                     class_="addends",
                     data_x=number(BARS - 8),
@@ -303,7 +377,7 @@ def _mix(part: Flow, steps: dict[str, np.ndarray], columns: _Columns) -> tuple[H
                 *bars,
                 text(edge, y + 4, amount, "end", class_="amount", data_x=number(edge)),
                 _at_right(VALUES, y + 4, cut(str(names[k]), VALUE_ROOM)),
-                class_="mixed",
+                class_=f"mixed {kind_class(k)}" if part.in_words else "mixed",
                 data_role="output",
                 data_quality=str(k),
             )
@@ -311,7 +385,7 @@ def _mix(part: Flow, steps: dict[str, np.ndarray], columns: _Columns) -> tuple[H
     return element("g", *inner, class_="late"), top + MIX_LINE * len(rows) + 2
 
 
-def addends(parts: np.ndarray) -> str:
+def addends(parts: np.ndarray, write: Callable[[float], str] = shown) -> str:
     """Write what a number of the mix is the sum of; "" where that is one number, or many, or is
     wider than its place. Where rounded addends give another sum than the one shown, each has a
     digit more.
@@ -322,8 +396,8 @@ def addends(parts: np.ndarray) -> str:
     seen = [part for part in parts.tolist() if part >= UNSEEN]
     if not 1 < len(seen) <= MAX_ADDENDS:
         return ""
-    rounded = [shown(part) for part in seen]
-    if shown(sum(map(float, rounded))) != shown(parts.sum()):
+    rounded = [write(part) for part in seen]
+    if write(sum(map(float, rounded))) != write(float(parts.sum())):
         decimals = max(len(text.partition(".")[2]) for text in rounded)
         rounded = [f"{part:.{decimals + 1}f}" for part in seen]
     written = " + ".join(rounded)
@@ -336,43 +410,92 @@ def _value(part: Flow, values: np.ndarray, j: int, y: float) -> list[Html]:
     if only:
         return [_at_right(VALUES, y + 4, cut(only, VALUE_ROOM), data_role="value")]
     side = min(13.0, VALUE_ROOM / min(values.shape[1], 5))
-    boxes = strip(values, j, (VALUES, y - 7), side=side)
+    classes = [kind_class(k) for k in range(values.shape[1])] if part.in_words else []
+    boxes = strip(values, j, (VALUES, y - 7), side=side, classes=classes)
     if not part.value_names:
-        words = shown_numbers(values[j]) if values.shape[1] <= MAX_NUMBERS else ""
+        few = values.shape[1] <= MAX_NUMBERS
+        words = ", ".join(map(shown, values[j].tolist())) if few else ""
     else:
-        words = _largest(part.value_names, values[j])
+        words = _entries(part.value_names, values[j], part.written("values"))
     return [
         element("g", *boxes, class_="vector", data_role="value", data_shift="1"),
         _at_right(VALUES, y + 14, words, class_="side"),
     ]
 
 
-def _largest(names: Sequence[str], value: np.ndarray) -> str:
-    """Return a value's largest number with its name, or alone where both are too wide."""
+def _entries(names: Sequence[str], value: np.ndarray, write: Callable[[float], str]) -> str:
+    """Return a value's numbers that are not 0, where there is room; else its largest with its name,
+    or alone where both are too wide.
+    """
+    numbers = ", ".join(write(entry) for entry in value.tolist() if entry)
+    if wide(numbers, SMALL) <= VALUE_ROOM:
+        return numbers
     most = int(np.argmax(np.abs(value)))
-    largest = shown(float(value[most]))
+    largest = write(float(value[most]))
     words = f"{names[most]} {largest}"
     return words if wide(words, SMALL) <= VALUE_ROOM else largest
 
 
-def _flow(pair: tuple[int, int], heights: tuple[float, float], share: float) -> Html:
-    """Return the path from a value down to a number of the mix, as wide as what it brings."""
+class Ribbon(NamedTuple):
+    """What flows from a key to a number of the mix: where its middle runs, and its width."""
+
+    key: int
+    quality: int
+    # The heights of its start and end, and how far to the right it goes in between.
+    start: float
+    end: float
+    lane: float
+    width: float
+
+
+def ribbons(
+    parts: np.ndarray, drawn: np.ndarray, starts: Sequence[float], ends: Sequence[float]
+) -> list[Ribbon]:
+    """Return what flows, side by side at each end and in between.
+
+    parts (keys, qualities): how much each brings. drawn: bool, which of them are drawn. starts: the
+    height of each key, ends: of each number of the mix. What goes further down runs further out,
+    and so does what begins higher: what has one end does not cross.
+    """
+    unit = MAX_FLOW / max(1.0, float(np.abs(parts).sum()))
+    widths = unit * np.abs(parts)
+    n_keys, n_qualities = parts.shape
+    found = []
+    lane = float(BEND + MAX_FLOW)
+    # From the outermost on.
+    for k in range(n_qualities - 1, -1, -1):
+        end = ends[k] + widths[:, k].sum() / 2
+        for j in range(n_keys):
+            width = float(widths[j, k])
+            # Of one key, what runs further out begins higher.
+            above = widths[j, k + 1 :].sum()
+            start = starts[j] - widths[j].sum() / 2 + above + width / 2
+            if drawn[j, k]:
+                found.append(Ribbon(j, k, start, end - width / 2, lane - width / 2, width))
+            end -= width
+            lane -= width
+    return found
+
+
+def _flow(ribbon: Ribbon, share: float, has_colour: bool) -> Html:
+    """Return the path of what a value brings to a number of the mix."""
     x = WIDE - GUTTER + 2
-    start, end = heights
-    # The further it goes, the further right, so that one does not cover the other.
-    lane = x + BEND + min((end - start) / 50, 7)
-    down, right = number(start + BEND), number(lane)
-    d = f"M{x} {number(start)}H{number(lane - BEND)}Q{right} {number(start)} {right} {down}"
-    d += f"V{number(end - BEND)}Q{right} {number(end)} {number(lane - BEND)} {number(end)}H{x}"
-    j, k = pair
+    lane = x + ribbon.lane
+    turn = min(ribbon.lane, (ribbon.end - ribbon.start) / 2)
+    r = number(turn)
+    d = f"M{x} {number(ribbon.start)}H{number(lane - turn)}"
+    d += f"A{r} {r} 0 0 1 {number(lane)} {number(ribbon.start + turn)}"
+    d += f"V{number(ribbon.end - turn)}"
+    d += f"A{r} {r} 0 0 1 {number(lane - turn)} {number(ribbon.end)}H{x}"
     return element(
         "path",
         d=d,
-        data_at=f"0 {j}",
-        data_quality=str(k),
+        class_=kind_class(ribbon.quality) if has_colour else None,
+        data_at=f"0 {ribbon.key}",
+        data_quality=str(ribbon.quality),
         data_value=share,
-        stroke_width=line_width(share, MAX_FLOW),
-        stroke_opacity="0.45" if share >= UNSEEN else "0",
+        stroke_width=number(max(ribbon.width, MIN_FLOW)),
+        stroke_opacity="0.8" if abs(share) >= UNSEEN else "0",
     )
 
 

@@ -1,5 +1,7 @@
 """How strong numbers are drawn: shades of boxes side by side, and the widths of what flows."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from qkvsearch.lessons.drawings.svg import number, rect
@@ -52,12 +54,12 @@ def strip(
     at: tuple[float, float],
     side: float | None = None,
     most: int = MAX_STRIP,
-    **attributes: str,
+    classes: Sequence[str] = (),
 ) -> list[Html]:
     """Return the numbers of one of the vectors as boxes side by side.
 
     at: the left edge, and the height of the middle. side: of a box, None for the usual one. most:
-    how many numbers are drawn. attributes: of each box.
+    how many numbers are drawn. classes: of the boxes, none where it is empty.
     """
     x, y = at
     shares = strengths(vectors, "")
@@ -71,8 +73,11 @@ def strip(
             STRIP,
             rx=number(gap),
             fill_opacity=number_of(0.06 + 0.94 * float(share)),
-            class_="minus" if vectors[place, k] < 0 else None,
-            **attributes,
+            class_=" ".join(_classes(float(vectors[place, k]), classes[k : k + 1])) or None,
         )
         for k, share in enumerate(shares[place, :most])
     ]
+
+
+def _classes(entry: float, own: Sequence[str]) -> list[str]:
+    return [*own, "minus"] if entry < 0 else list(own)

@@ -9,7 +9,7 @@ import numpy as np
 from qkvsearch.lessons.drawings.drawing import Drawing, NumberTable
 from qkvsearch.lessons.drawings.svg import cut, number, picture, rect, text
 from qkvsearch.lessons.markup import Html, element
-from qkvsearch.lessons.messages import say, shown
+from qkvsearch.lessons.messages import decimals_of, say, with_decimals
 
 # All lengths are in units of the picture, which is as wide as this.
 WIDE = 360
@@ -52,18 +52,25 @@ class Total(Drawing):
         ]
         return [*lines, (self.rest_label, float(self.rest), ""), (self.total_label, self.total, "")]
 
+    def written(self, value: float) -> str:
+        """Write a number with the decimals that all of them have."""
+        numbers = np.array([*self.numbers_shown, self.rest, self.total])
+        return with_decimals(value, decimals_of(numbers))
+
     @property
     def total(self) -> float:
         return float(np.sum(self.numbers_shown)) + float(self.rest)
 
     @property
     def told(self) -> str:
-        each = say(", ").join(f"{label} {shown(value)}" for label, value, _ in self.lines[:-1])
+        each = say(", ").join(
+            f"{label} {self.written(value)}" for label, value, _ in self.lines[:-1]
+        )
         return say(
             "{parts}: together {label} {total}.",
             parts=each,
             label=self.total_label,
-            total=self.total,
+            total=self.written(self.total),
         )
 
     @property
@@ -94,7 +101,7 @@ class Total(Drawing):
                 text(
                     NUMBERS,
                     y + 4,
-                    shown(value),
+                    self.written(value),
                     "end",
                     class_="amount total" if n == last else "amount",
                     data_x=number(NUMBERS),

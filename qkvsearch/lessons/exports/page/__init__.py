@@ -32,7 +32,7 @@ STYLES = (
     "print.css",
 )
 DRAWINGS = ("player.js", "arrows.js", "mix.js", "flow.js", "heads.js")
-SCRIPTS = ("attention.js", "numbers.js", "bench.js", "switch.js", *DRAWINGS, "page.js")
+SCRIPTS = ("attention.js", "numbers.js", "entry.js", "bench.js", "switch.js", *DRAWINGS, "page.js")
 # Of the page alone; the server keeps progress by a script of its own.
 OWN_SCRIPTS = ("keep.js",)
 

@@ -2,8 +2,6 @@
 
 const startBench = (bench, say) => {
   const settings = JSON.parse(bench.dataset.settings);
-  // The one cell that may be changed, or undefined.
-  const { open } = bench.dataset;
   const given = [...bench.querySelectorAll("table[data-given]")];
   const computed = [...bench.querySelectorAll("table[data-step]")];
   const controls = [...bench.querySelectorAll("[data-control]")];
@@ -35,16 +33,8 @@ const startBench = (bench, say) => {
     }
   };
 
-  // The drawing that shows the same numbers, if there is one, hears of each change.
-  const { moves } = bench.dataset;
-  const tellDrawing = () => {
-    const detail = { place: moves, ...structuredClone(matrices) };
-    document.dispatchEvent(new CustomEvent("matrices", { detail }));
-  };
-
   let waiting;
   const compute = () => {
-    if (moves) tellDrawing();
     const chosen = attention.steps(matrices, state);
     for (const table of computed) {
       const { mask } = table.dataset; // its own, where masks are compared
@@ -70,71 +60,7 @@ const startBench = (bench, say) => {
 
   // --- what is typed ---
 
-  let problems = 0;
-  const complain = (input, message) => {
-    const beside = input.closest(".matrix, .field");
-    let problem = beside.querySelector(".problem");
-    if (message && !problem) {
-      problem = document.createElement("p");
-      problem.className = "problem";
-      problem.id = `${bench.getAttribute("aria-labelledby")}-problem-${(problems += 1)}`;
-      problem.setAttribute("role", "alert");
-      beside.append(problem);
-    }
-    if (message) {
-      problem.textContent = message;
-      input.setAttribute("aria-invalid", "true");
-      input.setAttribute("aria-describedby", problem.id);
-    } else if (input.hasAttribute("aria-invalid")) {
-      input.removeAttribute("aria-invalid");
-      input.removeAttribute("aria-describedby");
-      if (!beside.querySelector("[aria-invalid]")) problem?.remove();
-    }
-  };
-
-  // What is typed counts at once if it is a number that fits; else the last one still does, and the
-  // reader hears of it on leaving the field.
-  const editable = (input, hold, isPositive) => {
-    let before = hold.get();
-    const show = () => {
-      input.value = numbers.shown(hold.get());
-      before = hold.get();
-      complain(input, "");
-    };
-    const follow = () => {
-      const number = numbers.one(input.value);
-      if (Number.isNaN(number) || (isPositive && number <= 0)) return;
-      complain(input, "");
-      hold.set(number);
-      compute();
-    };
-    const takeBack = () => {
-      const isChanged = hold.get() !== before;
-      hold.set(before);
-      show();
-      if (isChanged) compute();
-    };
-    const apply = () => {
-      const last = numbers.shown(hold.get());
-      if (input.value.trim() === last) return show();
-      const number = numbers.one(input.value);
-      if (Number.isNaN(number) || (isPositive && number <= 0)) {
-        const why = isPositive ? "notPositive" : "notNumber";
-        return complain(input, say(why, { entry: input.value.trim(), last }));
-      }
-      hold.set(number);
-      show();
-      compute();
-    };
-    input.addEventListener("input", follow);
-    input.addEventListener("change", apply);
-    input.addEventListener("keydown", (event) => {
-      if (event.isComposing || event.keyCode === 229) return; // an input method takes the key
-      if (event.key === "Enter") apply();
-      if (event.key === "Escape") takeBack();
-    });
-    return show;
-  };
+  const inputs = startEntries(say, compute, bench.getAttribute("aria-labelledby"));
 
   const inputFor = (table, cell, i, j) => {
     const array = matrices[table.dataset.given];
@@ -143,7 +69,7 @@ const startBench = (bench, say) => {
     const column = table.tHead.rows[0].cells[j + 1].textContent;
     const row = cell.parentElement.cells[0].textContent;
     input.setAttribute("aria-label", say("cell", { matrix: nameOf(table), row, column }));
-    input.tabIndex = !open && (i || j) ? -1 : 0;
+    input.tabIndex = i || j ? -1 : 0;
     cell.replaceChildren(input);
     const hold = {
       get: () => array[i][j],
@@ -152,7 +78,7 @@ const startBench = (bench, say) => {
         cell.dataset.value = number;
       },
     };
-    return { show: editable(input, hold, false), hold, original: first[table.dataset.given][i][j] };
+    return { show: inputs(input, hold, false), hold, original: first[table.dataset.given][i][j] };
   };
 
   // --- moving between cells: one of a matrix is in the order of Tab, arrows reach the others ---
@@ -184,16 +110,13 @@ const startBench = (bench, say) => {
       event.target.tabIndex = 0;
       event.target.select();
     });
-    const isOpen = (i, j) => !open || open === `${table.dataset.given} ${i} ${j}`;
-    return cellsOf(table).flatMap((row, i) =>
-      row.flatMap((cell, j) => (isOpen(i, j) ? [inputFor(table, cell, i, j)] : [])),
-    );
+    return cellsOf(table).flatMap((row, i) => row.map((cell, j) => inputFor(table, cell, i, j)));
   });
 
   const shows = controls.map((control) => {
     const name = control.dataset.control;
     if (control.tagName === "INPUT") {
-      return editable(control, { get: () => state[name], set: (number) => (state[name] = number) }, true);
+      return inputs(control, { get: () => state[name], set: (number) => (state[name] = number) }, true);
     }
     control.addEventListener("change", () => {
       state[name] = control.value;

@@ -31,8 +31,6 @@ STEP_NAMES = {
     "weights": mark("weights"),
     "outputs": mark("outputs"),
 }
-# Where one number alone may be changed, before a lesson has matrices.
-IN_WORDS = {"queries": mark("query"), "keys": mark("keys"), "outputs": mark("mix")}
 STEP_NOTES = {
     "queries": "X·W_Q",
     "keys": "X·W_K",
@@ -59,7 +57,7 @@ def workbench(bench: Workbench, lesson: str) -> Html:
         for name, array in bench.matrices.items()
     ]
     computed = [
-        matrix(_matrix(bench, name, array), note=_note(bench, name), data_step=name)
+        matrix(_matrix(bench, name, array), note=say(STEP_NOTES[name]), data_step=name)
         for name, array in steps.items()
         if name not in bench.matrices
     ]
@@ -69,7 +67,7 @@ def workbench(bench: Workbench, lesson: str) -> Html:
     ]
     # Without values there are no weights, so nothing to hide, to scale or to normalize.
     controls = []
-    if "weights" in steps and bench.open_cell is None:
+    if "weights" in steps:
         controls = _controls(bench, place)
     reset = element("button", say("Reset"), type="button", class_="reset")
     return element(
@@ -82,56 +80,35 @@ def workbench(bench: Workbench, lesson: str) -> Html:
             say(
                 "Change a number, then press Enter or leave the cell. Arrow keys move from cell to "
                 "cell; Escape takes back what was typed."
-            )
-            if bench.open_cell is None
-            else say("The numbers follow as you type. Escape takes back what was typed."),
+            ),
             class_="hint",
             hidden=True,
         ),
-        *_shown_of(bench, given, compared, computed),
+        *_shown_of(given, compared, computed),
         element("p", class_="status", role="status"),
         class_="bench",
         aria_labelledby=place,
         data_bench=f"{lesson}.{bench.name}",
         data_settings=json.dumps(settings(bench)),
-        data_open=" ".join(map(str, bench.open_cell)) if bench.open_cell else None,
-        data_moves=f"{lesson}.{bench.moves}" if bench.moves else None,
     )
 
 
 def _shown_of(
-    bench: Workbench, given: Sequence[Html], compared: Sequence[Html], computed: Sequence[Html]
+    given: Sequence[Html], compared: Sequence[Html], computed: Sequence[Html]
 ) -> list[Html]:
     """Return the matrices that are given, and what follows from them.
 
-    compared: the weights under several masks, shown between them. Where one number alone may be
-    changed, its matrix and the outputs are shown, and the others unfold; so do the outputs where a
-    drawing shows them.
+    compared: the weights under several masks, shown between them.
     """
-    if bench.open_cell is None:
-        shown = [side_by_side(given)]
-        if compared:
-            shown += [element("h5", say("The weights under each mask")), side_by_side(compared)]
-        follows = element("summary", say("What follows from them"))
-        # Where there is no room for it, as on a slide, it folds.
-        return [
-            *shown,
-            element("details", follows, side_by_side(computed), class_="follows", open=True),
-        ]
-    place = list(bench.matrices).index(bench.open_cell[0])
-    shown = [given[place]]
-    others = [*given[:place], *given[place + 1 :], *computed]
-    if not bench.moves:
-        shown.append(others.pop())
+    shown = [side_by_side(given)]
+    if compared:
+        shown += [element("h5", say("The weights under each mask")), side_by_side(compared)]
+    follows = element("summary", say("What follows from them"))
+    # Where there is no room for it, as on a slide, it folds.
     return [
-        side_by_side(shown),
-        element("details", element("summary", say("All numbers")), side_by_side(others)),
+        *shown,
+        element("details", follows, side_by_side(computed), class_="follows", open=True),
     ]
-
-
-def _note(bench: Workbench, name: str) -> str:
-    """Return how a step is computed; "" where the matrices have no names yet."""
-    return say(STEP_NOTES[name]) if bench.open_cell is None else ""
 
 
 def settings(bench: Workbench) -> dict[str, str | float]:
@@ -166,8 +143,9 @@ def _matrix(bench: Workbench, name: str, array: np.ndarray) -> Matrix:
     visible = None
     if name in ("masked", "weights"):
         visible = mask_of(bench.mask, len(bench.rows), len(keys), bench.padded)
-    names = STEP_NAMES if bench.open_cell is None else {**STEP_NAMES, **IN_WORDS}
-    return Matrix(say(names[name]), array, list(rows), list(columns), ROLES[name], visible=visible)
+    return Matrix(
+        say(STEP_NAMES[name]), array, list(rows), list(columns), ROLES[name], visible=visible
+    )
 
 
 # --- controls ---

@@ -80,6 +80,7 @@ def drawing_words() -> dict[str, str]:
         "nearestIs": say("{total} points most nearly to {nearest}."),
         "layerAndHead": say("layer {layer}, head {head}"),
         "pointAt": say("Point at a cell or choose one to see how its number comes about."),
+        "queryOf": say("number of the query: {word}"),
         "pointAtBar": say("Choose a bar to see how its number comes about."),
     }
 
@@ -175,10 +176,21 @@ def _flow(part: Flow, place: str) -> list[Html]:
     ]
     rows = [(str(i), str(row)) for i, row in enumerate(part.bench.rows)]
     columns = [(str(j), str(column)) for j, column in enumerate(part.columns)]
-    controls = [
-        element("div", *stages, class_="stages", role="group", aria_label=say("stage")),
-        element("div", *player(), class_="player"),
-    ]
+    controls = []
+    known = part.computed[: part.computed.index(part.stages[0])]
+    if known:
+        names = " → ".join(map(part.stage_name, known))
+        words = say("Known already: {stages}", stages=names)
+        controls.append(element("p", words, class_="known"))
+    # One stage alone is no choice.
+    if len(stages) > 1:
+        controls.append(
+            element("div", *stages, class_="stages", role="group", aria_label=say("stage"))
+        )
+    controls.append(element("div", *player(), class_="player"))
+    if part.askers:
+        askers = [(str(n), asker.label) for n, asker in enumerate(part.askers)]
+        controls.append(choice("asker", say("who asks"), askers, "0", place))
     if len(rows) > 1:
         controls.append(choice("row", part.asks, rows, "0", place))
     if len(columns) > 1:

@@ -3,10 +3,10 @@
 drawings.flow = (figure, say) => {
   const given = JSON.parse(figure.dataset.numbers);
   const settings = { ...given };
-  const { rows, columns, stages, names } = given;
+  const { rows, columns, stages, computed, names, askers } = given;
   const inWords = given.in_words;
-  const hasValues = stages.includes("outputs");
-  const hasWeights = stages.includes("weights");
+  const hasValues = computed.includes("outputs");
+  const hasWeights = computed.includes("weights");
   const isOne = figure.querySelector("svg[data-stretch]") !== null;
   const telling = startTelling(figure);
   const cells = new Map([...figure.querySelectorAll(".cell")].map((cell) => [cell.dataset.at, cell]));
@@ -17,6 +17,8 @@ drawings.flow = (figure, say) => {
     ["queries", "keys", "values"].map((name) => [name, given[name]?.map((row) => row.map(numbers.held))]),
   );
   let steps = {};
+  // By the name of a step: how its numbers are written. In words, those of a kind have the same decimals.
+  let write = {};
 
   // Scores one by one while they are few, and values into the mix of one query; the rest goes by rows.
   const isBrief = rows.length > 1 && given.keys[0].length <= 8;
@@ -30,54 +32,95 @@ drawings.flow = (figure, say) => {
 
   const compute = () => {
     steps = attention.steps(matrices, { ...settings, temperature: Number(settings.temperature) });
+    steps.powers = steps.masked?.map((row) => row.map(Math.exp));
+    write = Object.fromEntries(Object.keys(steps).map((name) => [name, writing(name)]));
     const each = rows.flatMap((_, i) =>
       columns.flatMap((_, j) =>
-        stages.filter((stage) => stage !== "outputs").map((stage) => steps[stage][i][j]),
+        computed.filter((stage) => stage !== "outputs").map((stage) => steps[stage][i][j]),
       ),
     );
     fillNumbers(figure, hasValues ? [...each, ...steps.outputs.flat()] : each);
   };
 
+  const { shown } = numbers;
+  const writing = (name) => {
+    if (!inWords) return shown;
+    const all = steps[name].flat();
+    if (name === "powers") return (power) => numbers.shownPower(power, Math.max(...all));
+    // What is typed into a query is written as it was typed.
+    const decimals = name === "queries" ? null : numbers.decimalsOf(all);
+    return decimals === null ? shown : (number) => numbers.withDecimals(number, decimals);
+  };
+
   // --- what is said of a cell or a row ---
 
-  const { shown } = numbers;
-  const products = (a, b) =>
-    a.map((entry, k) => [entry, b[k]]).filter(([x, y]) => x && y)
-      .map(([x, y]) => `${shown(x)}×${shown(y)}`).join(" + ").replaceAll("+ −", "− ") || "0";
+  // Products that are written alike are counted. Of few numbers, those with 0 are said, too.
+  const isLong = given.keys[0].length > 3;
+  const products = (a, b, writeA, writeB) => {
+    const sign = inWords ? " × " : "×";
+    const each = a.map((entry, k) => [entry, b[k]]).filter(([x, y]) => (inWords && !isLong && writeB === write.keys) || (x && y))
+      .map(([x, y]) => `${writeA(x)}${sign}${writeB(y)}`);
+    const unlike = [...new Set(inWords ? each : [])].map((one) => [one, each.filter((other) => other === one).length]);
+    const counted = inWords ? unlike.map(([one, n]) => (n > 1 ? `${n} × (${one})` : one)) : each;
+    return counted.join(" + ").replaceAll("+ −", "− ") || "0";
+  };
+  const held = (text) => numbers.held(text.replace("−", "-").replace("≈", ""));
   // What is shown on the left may be rounded so that it gives another number than the one shown.
-  const equals = (left, right) =>
-    shown(right).startsWith("≈") ? shown(right) : `${numbers.gives(left, right) ? "=" : "≈"} ${shown(right)}`;
-  const held = (number) => numbers.held(shown(number).replace("−", "-").replace("≈", ""));
-  const sumOf = (a, b) => a.reduce((sum, entry, k) => sum + held(entry) * held(b[k]), 0);
+  const equals = (left, right) => {
+    if (/^[≈>]/.test(right)) return right;
+    const wanted = held(right);
+    const isSame = Number.isFinite(left) ? Math.abs(left - wanted) <= 1e-9 * Math.max(1, Math.abs(left)) : Object.is(left, wanted);
+    return `${isSame ? "=" : "≈"} ${right}`;
+  };
+  const sumOf = (a, b, writeA, writeB) => a.reduce((sum, entry, k) => sum + held(writeA(entry)) * held(writeB(b[k])), 0);
+  const sumOfPowers = (i) => steps.powers[i].reduce((sum, power) => sum + power, 0);
   const sayings = {
     scores: (i, j) => {
       const [a, b, score] = [matrices.queries[i], matrices.keys[j], steps.scores[i][j]];
-      return `${products(a, b)} ${equals(sumOf(a, b), score)}`;
+      return `${products(a, b, write.queries, write.keys)} ${equals(sumOf(a, b, write.queries, write.keys), write.scores(score))}`;
     },
     scaled: (i, j) => {
       const [score, scaled] = [steps.scores[i][j], steps.scaled[i][j]];
       const { scale, temperature } = settings;
-      if (scale === 1) return `${shown(score)} ÷ ${shown(Number(temperature))} ${equals(held(score) / held(temperature), scaled)}`;
-      const factor = scale / temperature;
-      return `${shown(score)} × ${shown(factor)} ${equals(held(score) * held(factor), scaled)}`;
+      const [left, right] = [write.scores(score), write.scaled(scaled)];
+      if (scale === 1) return `${left} ÷ ${shown(Number(temperature))} ${equals(held(left) / Number(temperature), right)}`;
+      const factor = shown(scale / temperature);
+      return `${left} × ${factor} ${equals(held(left) * held(factor), right)}`;
     },
-    masked: (i, j) => (steps.visible[i][j] ? say("staysAs", { number: shown(steps.masked[i][j]) }) : say("becomesHidden")),
+    masked: (i, j) => (steps.visible[i][j] ? say("staysAs", { number: write.masked(steps.masked[i][j]) }) : say("becomesHidden")),
+    powers: (i, j) => {
+      const score = write.masked(steps.masked[i][j]);
+      const power = write.powers(steps.powers[i][j]);
+      return `e^${score} ${equals(Math.exp(held(score)), power)}`;
+    },
     weights: (i, j) => {
-      const power = (score) => (inWords ? `e^${shown(score)}` : `exp(${shown(score)})`);
+      const weight = write.weights(steps.weights[i][j]);
+      if (settings.normalize !== "softmax") return weight;
+      if (computed.includes("powers")) {
+        const [power, sum] = [steps.powers[i][j], sumOfPowers(i)].map(write.powers);
+        const share = /[·>]/.test(sum) ? NaN : held(power) / held(sum);
+        return `${power} ÷ ${sum} ${equals(share, weight)}`;
+      }
+      const power = (score) => (inWords ? `e^${write.masked(score)}` : `exp(${shown(score)})`);
       const each = steps.masked[i].map(power);
       const sum = each.length > 6 ? `${each[0]} + … + ${each.at(-1)}` : each.join(" + ");
-      const weight = steps.weights[i][j];
-      if (settings.normalize !== "softmax") return shown(weight);
-      const powers = steps.masked[i].map((score) => (Number.isFinite(score) ? Math.exp(held(score)) : 0));
+      const powers = steps.masked[i].map((score) => (Number.isFinite(score) ? Math.exp(held(write.masked(score))) : 0));
       const share = powers[j] / powers.reduce((total, one) => total + one, 0);
-      return `${each[j]} / (${sum}) ${equals(share, weight)}`;
+      return `${each[j]} ${inWords ? "÷" : "/"} (${sum}) ${equals(share, weight)}`;
     },
-    outputs: (i, j) => `${shown(steps.weights[i][j])} × ${ofValue(j)}`,
+    outputs: (i, j) => `${write.weights(steps.weights[i][j])} × ${ofValue(j)}`,
+  };
+  // What stands below the bar of one query.
+  const calculations = {
+    scores: (j) => products(matrices.queries[0], matrices.keys[j], write.queries, write.keys),
+    scaled: (j) => `${write.scores(steps.scores[0][j])} ÷ ${shown(Number(settings.temperature))}`,
+    powers: (j) => `e^${write.masked(steps.masked[0][j])}`,
+    weights: (j) => [steps.powers[0][j], sumOfPowers(0)].map(write.powers).join(" ÷ "),
   };
   const list = (numbers) => `[${numbers.map(shown).join(", ")}]`;
   // Where the numbers of values have names, those that are not 0 are called by them.
   const named = (numbers) =>
-    numbers.flatMap((number, k) => (number ? [`${names[k]} ${shown(number)}`] : [])).join(", ");
+    numbers.flatMap((number, k) => (number ? [`${names[k]} ${write.outputs(number)}`] : [])).join(", ");
   const ofValue = (j) => {
     const value = matrices.values[j];
     if (!names.length) return list(value);
@@ -87,10 +130,11 @@ drawings.flow = (figure, say) => {
   // Of one query: what a number of its mix is the sum of.
   const ofQuality = (k) => {
     const [[weights], parts] = [steps.weights, matrices.values.map((value) => value[k])];
-    return `${names[k] ?? k + 1}: ${products(weights, parts)} ${equals(sumOf(weights, parts), steps.outputs[0][k])}`;
+    const [left, right] = [write.weights, parts.every(Number.isInteger) ? shown : write.values];
+    return `${names[k] ?? k + 1}: ${products(weights, parts, left, right)} ${equals(sumOf(weights, parts, left, right), write.outputs(steps.outputs[0][k]))}`;
   };
   const ofRow = (stage, i) => {
-    if (stage !== "outputs") return columns.map((column, j) => `${column} ${shown(steps[stage][i][j])}`).join(", ");
+    if (stage !== "outputs") return columns.map((column, j) => `${column} ${write[stage](steps[stage][i][j])}`).join(", ");
     if (names.length) return named(steps.outputs[i]);
     const parts = columns.flatMap((_, j) =>
       steps.weights[i][j] ? [`${shown(steps.weights[i][j])}·${list(matrices.values[j])}`] : [],
@@ -99,7 +143,7 @@ drawings.flow = (figure, say) => {
   };
   // What has been computed of a pair up to this stage; of one query, all steps.
   const ofPair = (stage, i, j) =>
-    (rows.length === 1 ? stages.slice(0, stages.indexOf(stage) + 1) : [stage])
+    (rows.length === 1 ? computed.slice(0, computed.indexOf(stage) + 1) : [stage])
       .map((one) => sayings[one](i, j)).join("\n");
   const tell = ({ stage, i, j }, isWhole) => {
     if (i === null) return telling(say(isOne ? "pointAtBar" : "pointAt"), false);
@@ -114,11 +158,11 @@ drawings.flow = (figure, say) => {
   // A bar is as long as its number is large; any other box as strong.
   // A narrow cell has room for two decimals, whatever the number.
   const cellText = (number) =>
-    grid.dataset.cells && Number.isFinite(number) ? shown(Math.round(number * 100) / 100 || 0) : shown(number);
-  const measure = (box, share, least = 0) => {
+    grid.dataset.cells && Number.isFinite(number) ? shown(Math.round(number * 100) / 100 || 0) : write[grid.dataset.stage](number);
+  const measure = (box, share, least = 0, most = 1) => {
     const { wide } = box.dataset;
     if (wide) box.setAttribute("width", share * wide);
-    else box.setAttribute("fill-opacity", least + (1 - least) * share);
+    else box.setAttribute("fill-opacity", least + (most - least) * share);
   };
 
   const paintCell = (cell, stage, isReached) => {
@@ -132,7 +176,7 @@ drawings.flow = (figure, say) => {
     text.classList.toggle("veiled", !isReached);
     if (text.textContent || isReached) text.textContent = text.dataset.small ? "" : cellText(number);
     cell.dataset.value = number;
-    const hides = hasWeights && !steps.visible[i][j] && ["masked", "weights"].includes(stage);
+    const hides = hasWeights && !steps.visible[i][j] && ["masked", "powers", "weights"].includes(stage);
     cell.classList.toggle("hides", hides && isReached);
   };
 
@@ -146,6 +190,17 @@ drawings.flow = (figure, say) => {
     for (const label of figure.querySelectorAll("[data-column]")) label.classList.toggle("lit", Number(label.dataset.column) === j);
   };
 
+  // Lines of one end lie side by side.
+  const place = (path, row, column) => {
+    const [[left, from], [right, to]] = [path.dataset.from, path.dataset.to].map((at) => at.split(" ").map(Number));
+    const wide = (i, j) => 16 * Math.min(Math.max(steps.weights[i][j], 0), 1);
+    const before = (found, place) => found.slice(0, place).reduce((sum, one) => sum + one, 0) + found[place] / 2 - found.reduce((sum, one) => sum + one, 0) / 2;
+    const start = from + before(rows.map((_, i) => wide(i, column)), row);
+    const end = to + before(columns.map((_, j) => wide(row, j)), column);
+    const half = (left + right) / 2;
+    path.setAttribute("d", `M${left} ${start}C${half} ${start} ${half} ${end} ${right} ${end}`);
+  };
+
   const paintFlows = ({ stage, i, j }, isWhole) => {
     const isFlowing = stage === "outputs" || stage === "weights";
     figure.querySelector(".late").classList.toggle("unreached", stage !== "outputs");
@@ -153,6 +208,7 @@ drawings.flow = (figure, say) => {
       const [row, column] = path.dataset.at.split(" ").map(Number);
       const weight = steps.weights[row][column];
       const isMeant = i === null || row === i;
+      if (inWords) place(path, row, column);
       path.setAttribute("stroke-width", 0.6 + 16 * Math.min(Math.max(weight, 0), 1));
       path.setAttribute("stroke-opacity", weight > 0 ? 0.08 + 0.72 * Math.min(weight, 1) : 0);
       path.dataset.value = weight;
@@ -167,9 +223,10 @@ drawings.flow = (figure, say) => {
       const vector = vectors[Number(place)];
       const most = Math.max(...vectors.flat().map(Math.abs)) || 1;
       [...end.querySelectorAll("rect")].forEach((box, k) => {
-        measure(box, Math.min(Math.abs(vector[k]) / most, 1), 0.06);
+        measure(box, Math.min(Math.abs(vector[k]) / most, 1), end.dataset.most ? 0 : 0.06, Number(end.dataset.most ?? 1));
         box.classList.toggle("minus", vector[k] < 0);
       });
+      [...end.querySelectorAll(".entry")].forEach((text, k) => (text.textContent = write[`${role}s`](vector[k])));
       end.dataset.value = JSON.stringify(vector);
       // An output is there once it is mixed.
       const isMixed = stage === "outputs" && (isWhole || Number(place) <= i);
@@ -189,7 +246,7 @@ drawings.flow = (figure, say) => {
       paintCell(cell, shown, place === undefined || moment.stage === "outputs" || own <= place);
     }
     mark(moment);
-    if (isOne) mix.paint(steps, matrices, moment, place === undefined);
+    if (isOne) mix.paint({ steps, matrices, write, calculations }, moment, place === undefined);
     else if (hasWeights) paintFlows(moment, place === undefined);
     for (const button of figure.querySelectorAll("[data-does='stage']")) {
       button.ariaPressed = String(button.dataset.stage === moment.stage);
@@ -222,6 +279,7 @@ drawings.flow = (figure, say) => {
 
   const controls = startControls(figure, (name, value) => {
     player.stop();
+    if (name === "asker") return ask(askers[value]);
     if (name === "row" || name === "column") {
       choose({ i: Number(controls.row?.value ?? 0), j: Number(controls.column?.value ?? 0) });
       return look();
@@ -267,17 +325,29 @@ drawings.flow = (figure, say) => {
   // On paper a drawing is at its end, where all of it is to be seen.
   addEventListener("beforeprint", () => turnTo(stages.at(-1)));
 
-  // --- one query: bars use the width that there is ---
+  // --- one query: bars use the width that there is, and its numbers are typed where they stand ---
 
-  if (isOne) startStretching(figure, look);
-
-  // --- numbers that are changed elsewhere: a workbench's that belongs to this drawing ---
-
-  document.addEventListener("matrices", ({ detail }) => {
-    if (detail.place !== figure.dataset.place) return;
+  if (!isOne) return;
+  const entries = startQuery(figure, say, matrices.queries[0], rows[0], () => {
     player.stop();
-    for (const name of ["queries", "keys", "values"]) if (detail[name]) matrices[name] = detail[name];
     compute();
-    turnTo(stages.at(-1));
+    look();
   });
+  startStretching(figure, () => {
+    look();
+    entries.place();
+  });
+  figure.querySelector("[data-does='restart']").addEventListener("click", () => {
+    entries.reset();
+    compute();
+    look();
+  });
+  function ask(asker) {
+    rows[0] = asker.label;
+    matrices.keys = asker.keys.map((row) => row.map(numbers.held));
+    settings.seen = asker.seen;
+    compute();
+    mix.rename(rows[0], matrices.keys, write.keys);
+    look();
+  }
 };

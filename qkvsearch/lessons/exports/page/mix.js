@@ -1,6 +1,6 @@
 // The drawing of one query: how its values add up to the mix below.
 
-const startMix = (figure, { stages, number_names: called }) => {
+const startMix = (figure, { number_names: called, in_words: inWords }) => {
   const svg = figure.querySelector("svg[data-stretch]");
   const late = svg.querySelector(".late");
   const heading = svg.querySelector(".stage-name");
@@ -10,10 +10,14 @@ const startMix = (figure, { stages, number_names: called }) => {
   // Below this, a part is not drawn, and not written as an addend.
   const UNSEEN = 0.0005;
   const [MIN_FLOW, MAX_FLOW] = [0.6, 18];
+  const sum = svg.querySelector(".sum");
+  const strips = [...svg.querySelectorAll(".vector[data-key]")];
+  const asking = svg.querySelector(".vector[data-role='query']");
   // What is added moves there from its bar, within this time.
   const MOVES = { duration: 250, easing: "ease-out" };
   const isStill = matchMedia("(prefers-reduced-motion: reduce)");
-  const { shown } = numbers;
+  // How wide all that flows is together, in its lanes, and the radius of the innermost turn.
+  const BEND = 5;
   // The keys whose values were in the mix when it was painted last.
   let before = new Set();
 
@@ -23,10 +27,11 @@ const startMix = (figure, { stages, number_names: called }) => {
 
   // The addends of a row, if there are few and they fit beside its bar. Where they are rounded so
   // that they give another sum than the one shown, each has a digit more.
-  const sumOf = (text, parts, total) => {
+  const sumOf = (text, parts, total, write) => {
     const seen = parts.filter((part) => part >= UNSEEN);
-    let written = seen.map(shown);
-    if (!numbers.gives(written.map(Number).reduce((sum, part) => sum + part, 0), total)) {
+    let written = seen.map(write);
+    const added = written.map(Number).reduce((sum, part) => sum + part, 0);
+    if (write(added) !== write(total)) {
       const decimals = Math.max(0, ...written.map((part) => part.split(".")[1]?.length ?? 0));
       written = seen.map((part) => part.toFixed(decimals + 1));
     }
@@ -40,7 +45,7 @@ const startMix = (figure, { stages, number_names: called }) => {
     if (!isStill.matches) box.animate([{ transform: `translate(${x}px, ${y}px)` }, { transform: "none" }], MOVES);
   };
 
-  const paintRow = (row, k, { weights, values, isReached, most }) => {
+  const paintRow = (row, k, { weights, values, isReached, most, write }) => {
     const parts = values.map((value, j) => (isReached(j) ? (weights[j] * value[k] || 0) : 0));
     const total = parts.reduce((sum, part) => sum + part, 0);
     const left = Number(bars[0].getAttribute("x"));
@@ -57,33 +62,137 @@ const startMix = (figure, { stages, number_names: called }) => {
       x += longest * part;
       if (!isWhole && part >= UNSEEN && !before.has(j)) come(box, bars[j]);
     }
-    row.querySelector(".amount").textContent = shown(total);
+    row.querySelector(".amount").textContent = write(total);
     row.dataset.value = total;
-    if (arePositive && !row.querySelector("[data-part='all']")) sumOf(row.querySelector(".addends"), parts, total);
+    if (arePositive && !row.querySelector("[data-part='all']")) sumOf(row.querySelector(".addends"), parts, total, write);
     else row.querySelector(".addends").textContent = "";
   };
 
-  const paint = (steps, { queries, values }, { stage, j: chosen }, isWhole) => {
+  // --- what flows: side by side at each end and in between, as `ribbons` in Python has it ---
+
+  const paths = new Map(flows.map((path) => [`${path.dataset.at.split(" ")[1]} ${path.dataset.quality}`, path]));
+  // The heights of keys and of numbers of the mix, and where the lanes begin.
+  const middle = (box) => Number(box.getAttribute("y")) + Number(box.getAttribute("height")) / 2;
+  const [starts, ends] = [bars.map(middle), rows.map((row) => middle(row.querySelector("rect")))];
+  const edge = flows.length ? Number(flows[0].getAttribute("d").match(/^M([\d.]+)/)[1]) : 0;
+
+  const total = (found) => found.reduce((added, one) => added + one, 0);
+  const layFlows = (parts) => {
+    const sizes = parts.map((row) => row.map(Math.abs));
+    const unit = MAX_FLOW / Math.max(1, total(sizes.flat()));
+    const widths = sizes.map((row) => row.map((size) => (unit * size) || 0));
+    let lane = BEND + MAX_FLOW;
+    for (let k = ends.length - 1; k >= 0; k -= 1) {
+      let below = ends[k] + total(widths.map((row) => row[k])) / 2;
+      widths.forEach((row, j) => {
+        const width = row[k];
+        const start = starts[j] - total(row) / 2 + total(row.slice(k + 1)) + width / 2;
+        const [out, end] = [lane - width / 2, below - width / 2];
+        const turn = Math.min(out, (end - start) / 2);
+        const [x, arc] = [edge + out, `A${turn} ${turn} 0 0 1`];
+        paths.get(`${j} ${k}`)?.setAttribute(
+          "d",
+          `M${edge} ${start}H${x - turn}${arc} ${x} ${start + turn}V${end - turn}${arc} ${x - turn} ${end}H${edge}`,
+        );
+        paths.get(`${j} ${k}`)?.setAttribute("stroke-width", Math.max(width, MIN_FLOW));
+        below -= width;
+        lane -= width;
+      });
+    }
+  };
+
+  // --- below the bars ---
+
+  const paintCalculations = (stage, calculations) => {
+    svg.querySelectorAll(".calculation").forEach((text, j) => setPowers(text, calculations[stage]?.(j) ?? "", "tspan"));
+  };
+  const paintSum = (stage, { powers, weights }, write) => {
+    if (!sum) return;
+    sum.setAttribute("visibility", ["powers", "weights"].includes(stage) ? "inherit" : "hidden");
+    // Where rounded addends give another sum than the one shown, it is about that.
+    const added = (found, writing, shownSum) => {
+      const seen = total(found.map((one) => numbers.held(writing(one).replace("≈", ""))));
+      return seen.toFixed(2) === Number(shownSum).toFixed(2) ? shownSum : `≈ ${shownSum}`;
+    };
+    sum.querySelector(".amount").textContent =
+      stage === "powers" ? added(powers[0], write.powers, write.powers(total(powers[0]))) : added(weights[0], write.weights, "1");
+  };
+  // Boxes that are filled in the query and in the chosen key.
+  const paintJoint = ({ queries, keys }, chosen) => {
+    strips.forEach((strip, j) =>
+      [...strip.children].forEach((box, k) => box.classList.toggle("joint", j === chosen && queries[0][k] * keys[j][k] !== 0)),
+    );
+    [...(asking?.children ?? [])].forEach((box, k) => box.classList.toggle("joint", chosen !== null && queries[0][k] * keys[chosen][k] !== 0));
+  };
+
+  const paint = ({ steps, matrices, write, calculations }, { stage, j: chosen }, isWhole) => {
+    const { queries, values } = matrices;
     heading.textContent = called[stage] ?? called.weights;
-    for (const text of svg.querySelectorAll(".of-query[data-n]")) text.textContent = shown(queries[0][text.dataset.n]);
+    for (const text of svg.querySelectorAll(".of-query[data-n]")) text.textContent = write.queries(queries[0][text.dataset.n]);
+    if (inWords) paintCalculations(stage, calculations);
+    paintSum(stage, steps, write);
+    paintJoint(matrices, chosen);
     if (!late) return;
     const isMixed = stage === "outputs";
     late.classList.toggle("unreached", !isMixed);
     const isReached = (j) => isMixed && (isWhole || chosen === null || j <= chosen);
     const [weights] = steps.weights;
     const most = Math.max(1, ...steps.outputs[0].map(Math.abs).filter(Number.isFinite));
-    rows.forEach((row, k) => paintRow(row, k, { weights, values, isReached, most }));
+    rows.forEach((row, k) => paintRow(row, k, { weights, values, isReached, most, write: write.outputs }));
     before = new Set(values.keys().filter(isReached));
+    layFlows(values.map((value, j) => value.map((number) => weights[j] * number)));
     for (const path of flows) {
       const j = Number(path.dataset.at.split(" ")[1]);
       const part = weights[j] * values[j][path.dataset.quality] || 0;
       const isSeen = Math.abs(part) >= UNSEEN && isReached(j);
-      path.setAttribute("stroke-width", MIN_FLOW + MAX_FLOW * Math.min(Math.abs(part), 1));
-      path.setAttribute("stroke-opacity", isSeen ? (isMixed && j === chosen ? 0.95 : 0.45) : 0);
+      path.setAttribute("stroke-opacity", isSeen ? (chosen === null || j === chosen ? 0.85 : 0.3) : 0);
       path.dataset.value = part;
       path.classList.toggle("moving", isSeen);
     }
   };
 
-  return { paint };
+  // Another one asks: what the query and its keys are called.
+  const rename = (label, keys, write) => {
+    const words = label.split(" + ");
+    [...svg.querySelectorAll("text[data-row]:not(.of-query)")].forEach((text, n) => (text.textContent = words[n]));
+    for (const text of svg.querySelectorAll(".of-key")) text.textContent = keys[text.dataset.column].map(write).join(", ");
+  };
+
+  return { paint, rename };
+};
+
+// The numbers of the query are typed where they stand. Returns what puts the fields there again,
+// and what sets their first numbers.
+const startQuery = (figure, say, query, label, changed) => {
+  const picture = figure.querySelector(".picture");
+  const texts = [...picture.querySelectorAll(".of-query[data-n]")];
+  const first = [...query];
+  const editable = startEntries(say, changed, figure.getAttribute("aria-labelledby"));
+  const words = label.includes(" + ") ? label.split(" + ") : texts.length > 1 ? label.split(" ") : [label];
+  const fields = texts.map((text) => {
+    const n = Number(text.dataset.n);
+    const input = document.createElement("input");
+    Object.assign(input, { type: "text", inputMode: "decimal", autocomplete: "off", className: "entry-of-query" });
+    input.setAttribute("aria-label", say("queryOf", { word: words[n] }));
+    picture.append(input);
+    const show = editable(input, { get: () => query[n], set: (number) => (query[n] = number) }, false);
+    show();
+    return { text, input, show };
+  });
+  // Of a field, so much is left of its number.
+  const [PADDING, LEAST] = [9, 48];
+  const place = () => {
+    const around = picture.getBoundingClientRect();
+    for (const { text, input } of fields) {
+      const box = text.getBoundingClientRect();
+      input.style.left = `${box.left - around.left - PADDING}px`;
+      input.style.top = `${box.top - around.top + box.height / 2}px`;
+      input.style.width = `${LEAST}px`;
+    }
+  };
+  const reset = () => {
+    first.forEach((number, n) => (query[n] = number));
+    for (const { show } of fields) show();
+  };
+  return { place, reset };
 };

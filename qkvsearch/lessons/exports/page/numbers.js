@@ -13,6 +13,7 @@ const numbers = (() => {
   const UNSEEN = 1e-4;
   const LARGE = 1e21;
   const SHADES = 10;
+  const RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹";
   const NUMBER =
     /[-+−]?(?:∞|(?<![a-z])(?:inf(?:inity)?|nan)(?![a-z])|(?:\d+\.?\d*|\.\d+)(?:e[-+−]?\d+)?(?:\s*\/\s*\d+\.?\d*)?(?:\s*%)?)/gi;
   // A root alone, or as what is divided by: 2√3 is a product, which is not read.
@@ -64,6 +65,26 @@ const numbers = (() => {
     if (Number(text) === 0) return "≈0";
     const isRounded = Math.abs(Number(text) - number) > UNSEEN * 10 ** -places;
     return (text.includes(".") && !isRounded ? text.replace(/\.?0+$/, "") : text).replace("-", "−");
+  };
+
+  // As many decimals as numbers of one kind are all written with: those of the one that has most.
+  const decimalsOf = (found) =>
+    Math.max(0, ...found.filter(Number.isFinite).map((number) => {
+      const text = withDecimals(number, DIGITS);
+      return text === "≈0" ? 0 : (text.replace(/0+$/, "").split(".")[1]?.length ?? 0);
+    }));
+  const withDecimals = (number, decimals) => {
+    if (number === 0 || !(Math.abs(number) < EXACT)) return shown(number);
+    const text = (number * ROUNDING).toFixed(decimals);
+    return Number(text) === 0 ? "≈0" : text.replace("-", "−");
+  };
+  // A power of e among others, the largest of which is `most`: whole numbers where that has three
+  // digits, and from a million on a power of 10. A computer holds none above 10³⁰⁸.
+  const shownPower = (power, most) => {
+    if (!(power >= EXACT)) return withDecimals(power, most >= 100 && power >= 1 ? 0 : DIGITS);
+    if (power === Infinity) return ">10³⁰⁸";
+    const [size, exponent] = power.toExponential(1).split("e+");
+    return `${size}·10${[...exponent].map((digit) => RAISED[digit]).join("")}`;
   };
 
   // The shade of a weight; from the middle of two it is the deeper one.
@@ -119,5 +140,5 @@ const numbers = (() => {
     return Math.abs(number - Number(shown(wanted).replace("−", "-").replace("≈", ""))) <= 1e-9 * Math.max(1, Math.abs(number));
   };
 
-  return { one, gives, shown, held, heat, isRight, isAnswer, hint };
+  return { one, gives, shown, decimalsOf, withDecimals, shownPower, held, heat, isRight, isAnswer, hint };
 })();

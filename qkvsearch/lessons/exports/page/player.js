@@ -72,9 +72,23 @@ const startTelling = (figure) => {
   const told = figure.querySelector(".told");
   const descriptions = [...figure.querySelectorAll("svg > desc")];
   return (words, isNews = true) => {
-    told.textContent = words;
+    setPowers(told, words, "sup");
     if (isNews) for (const description of descriptions) description.textContent = words;
   };
+};
+
+// Writes words into an element, the exponents of e above the line. raised: the element for these.
+const setPowers = (element, words, raised) => {
+  const pieces = words.split(/(?<=\be)\^(−?(?:∞|[\d.]+\d|\d))/);
+  element.replaceChildren(
+    ...pieces.flatMap((piece, n) => {
+      if (n % 2 === 0) return piece ? [piece] : [];
+      const above = document.createElementNS(element.namespaceURI, raised);
+      above.textContent = piece;
+      if (raised === "tspan") above.classList.add("above");
+      return [above];
+    }),
+  );
 };
 
 // The cells of a drawing's tables, in the order in which they stand, get these numbers.
