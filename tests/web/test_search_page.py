@@ -67,6 +67,24 @@ def test_no_hits_name_the_filters_as_they_were_asked(hostile):
     assert searched(hostile, "coat")["no_hits"] is None
 
 
+@pytest.mark.parametrize(
+    ("asked", "turned"),
+    [
+        ("price:30..10", "price:10..30"),
+        ("price:30..=10", "price:10..=30"),
+        ("added:2030..1990", "added:1990..2030"),
+    ],
+)
+def test_a_filter_with_its_larger_end_first_is_turned_and_a_note_says_so(hostile, asked, turned):
+    found = hostile.get("/api/v1/items", params={"filter": asked}).json()
+    assert found["total"] == total(hostile, turned) > 0
+    of_similar = {"items": found["rows"][0]["id"], "filter": asked}
+    similar = hostile.get("/api/v1/similar", params=of_similar).json()
+    for answer in (found, similar, searched(hostile, "coat", filter=asked)):
+        assert f"{asked} was read as {turned}: the smaller end comes first." in answer["notes"]
+    assert not searched(hostile, "coat", filter=turned)["notes"]
+
+
 def test_values_of_a_column_are_alternatives_and_columns_conditions(hostile):
     kinds = hostile.get("/api/v1/facets?columns=kind").json()["facets"]["kind"]
     one, other, _ = (f"kind:{kind}" for kind in kinds)

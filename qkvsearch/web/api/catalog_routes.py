@@ -10,7 +10,7 @@ from qkvsearch._utils.deadline import check_deadline
 from qkvsearch.engine import Engine
 from qkvsearch.rank.listing import own_columns
 from qkvsearch.tables.column_types import type_named
-from qkvsearch.web.api.filters import Filters, condition
+from qkvsearch.web.api.filters import Filters, condition, filter_notes
 from qkvsearch.web.api.request_parameters import (
     Count,
     Fields,
@@ -60,7 +60,9 @@ async def items(
     def page(engine: Engine) -> Response:
         where = condition(engine, parameters.filter, parameters.where)
         options = {**parameters.options(), "where": where}
-        return as_json(listing_fields(engine.items.list(**options)))
+        fields = listing_fields(engine.items.list(**options))
+        fields["notes"] = [*filter_notes(engine, parameters.filter), *fields["notes"]]
+        return as_json(fields)
 
     return await service.ask(page)
 

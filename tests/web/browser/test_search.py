@@ -1097,6 +1097,7 @@ CHINESE_NOTES = {
     "%22Nix+Nada%22+river": "已去掉引号",
     "river+Nix*": "没有条目符合 Nix*",
     "the": "太常见",
+    "river+seconds:900..1": "seconds:900..1 已按 seconds:1..900 搜索",
 }
 
 
