@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from fastapi import FastAPI
 from starlette.middleware import Middleware
+from starlette.routing import BaseRoute
 from uvicorn.config import STARTUP_FAILURE
 
 from qkvsearch.errors import QkvError
@@ -118,7 +119,7 @@ def make_app(settings: Settings) -> FastAPI:
         docs_url=None,  # its page would load scripts from elsewhere, and start them inline
         redoc_url=None,
         redirect_slashes=False,
-        routes=[*pages.routes(service), *lesson_pages.routes(service), *box.routes()],
+        routes=[*page_routes(service), *box.routes()],
         lifespan=lifespan,
         exception_handlers=handlers_with_page(service),
         middleware=[Middleware(Guard, service=service, pages=(*pages.PAGES, box.ADDRESS))],
@@ -131,6 +132,13 @@ def make_app(settings: Settings) -> FastAPI:
     if agents is not None:
         app.router.routes.append(agents.route())
     return app
+
+
+def page_routes(service: Service) -> list[BaseRoute]:
+    """Return the routes of the pages, and of the lessons where the course is one of them."""
+    if service.settings.public:
+        return pages.routes(service)
+    return [*pages.routes(service), *lesson_pages.routes(service)]
 
 
 def _agent_tools(service: Service) -> "AgentTools":

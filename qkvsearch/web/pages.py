@@ -45,6 +45,8 @@ PAGES = {
     "/searches": "searches",
     "/docs": "docs",
 }
+# Those that a public server has.
+FOR_EVERYONE = ("search", "recommend", "map")
 # The encoders with layers and heads that may be installed, and those without.
 TRANSFORMERS, TABLES = tuple(SPEEDS), ("static", *LEARNED)
 # Entries of Accept-Language that are read.
@@ -78,13 +80,20 @@ def routes(service: Service) -> list[BaseRoute]:
     swagger = Mount("/static/swagger", WholeFiles(packages=[("fastapi_offline", "static")]))
     shared = Mount("/static/shared", ListedFiles(style.FILES, [style.TOKENS]))
     files = Mount("/static", WholeFiles(directory=FILES), name="static")
-    return [swagger, shared, files, *(route(path, name) for path, name in PAGES.items())]
+    return [swagger, shared, files, *(route(*page) for page in pages_of(service).items())]
+
+
+def pages_of(service: Service) -> dict[str, str]:
+    """Return the pages that the server has."""
+    if not service.settings.public:
+        return PAGES
+    return {path: page for path, page in PAGES.items() if page in FOR_EVERYONE}
 
 
 def menu_of(service: Service) -> dict[str, str]:
     """Return the pages of the menu: that of searches only where they are logged."""
     has_log = service.settings.log_searches
-    return {path: page for path, page in PAGES.items() if has_log or page != "searches"}
+    return {path: page for path, page in pages_of(service).items() if has_log or page != "searches"}
 
 
 def facts_of(service: Service, name: str) -> dict[str, Any]:
@@ -229,6 +238,7 @@ def render(
             path=path,
             title=title,
             catalog=service.settings.name,
+            is_public=service.settings.public,
             menu=[(address, titles[page]) for address, page in menu_of(service).items()],
             words={**page_words(name, words_of(spoken())), **(more_words or {})},
             root=root,
