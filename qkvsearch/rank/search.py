@@ -78,7 +78,7 @@ def search(build: LoadedBuild, question: SearchQuestion) -> Ranking:
     if facet_columns:
         from qkvsearch.rank.facets import facets
 
-        ranking = replace(ranking, facets=facets(catalog, facet_columns, found.matching))
+        ranking = replace(ranking, facets=facets(catalog, facet_columns, found.counted))
     if query.has_text:
         ranking = with_passages(ranking, texts.item_texts, question.passages)
     if question.snippet:

@@ -79,8 +79,8 @@ class SearchResults(RankedItems):
     """The answer to a search. corrections: words that were read as others. total: how many hits
     there are on all pages, without weak ones. total_weak: how many weak ones there are; `weak`
     lists them. no_hits: why there are none on any page; null where there are some. facets: for each
-    column, how many of the `total` hits have each value; a column's own filter does not limit its
-    counts.
+    column, how many of the hits that are listed on all pages have each value; a column's own filter
+    does not limit its counts.
     """
 
     query: str

@@ -698,6 +698,9 @@ def test_a_range_ends_at_a_value_that_occurs_and_holds_what_was_chosen(visit, pl
         most = page.get_by_role("slider", name="Rating: to")
         assert most.get_attribute("max") == "5"
         assert page.get_by_role("slider", name="Stock: to").get_attribute("max") == "49"
+        # What is empty says what the catalog has, and not a round number of its ranges.
+        price = page.get_by_role("spinbutton", name="Price: to")
+        assert price.get_attribute("placeholder") == "1299"
     with visit(plain_shop, "/?q=jacket&filter=rating:1..%3D3.4") as page:
         loaded(page)
         assert page.get_by_role("slider", name="Rating: from").input_value() == "1"
