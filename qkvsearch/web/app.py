@@ -1,12 +1,13 @@
 """The application: pages and API behind one guard."""
 
 import asyncio
+import gc
 import logging
 import multiprocessing
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, nullcontext
 from importlib import import_module
 from multiprocessing.process import BaseProcess
@@ -56,10 +57,18 @@ def create_app() -> FastAPI:
     if parent is not None:
         Thread(target=_end_with, args=(parent,), daemon=True).start()
     try:
-        return make_app(settings)
+        return make_app(settings, when_warm=exempt_from_collection)
     except QkvError as error:
         log.error("%s", error)
         sys.exit(STARTUP_FAILURE)
+
+
+def exempt_from_collection() -> None:
+    """Exempt all that there is by now from garbage collection, modules and the build above all:
+    they stay until the end. To look at them again and again, nothing else runs for 50 to 100 ms.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 def _is_news(record: logging.LogRecord) -> bool:
@@ -97,14 +106,17 @@ class App(FastAPI):
         return document
 
 
-def make_app(settings: Settings) -> FastAPI:
-    """Make an app over one workspace. Raises `WorkspaceError`."""
+def make_app(settings: Settings, when_warm: Callable[[], None] | None = None) -> FastAPI:
+    """Make an app over one workspace. Raises `WorkspaceError`.
+
+    when_warm: called in a thread of its own once the open build has answered its first searches.
+    """
     service = Service(settings)
     agents = _agent_tools(service) if settings.mcp else None
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        service.engine.follow()
+        service.engine.follow(when_warm)
         if service.searches is not None:
             service.searches.begin()
         async with nullcontext() if agents is None else agents.running():

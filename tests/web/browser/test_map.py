@@ -331,8 +331,8 @@ def test_names_beside_a_query_stand_where_no_other_item_is(visit, films):
         assert page.evaluate(COVERED) == [0, 5]
 
 
-# The words of a group in the middle of points of this size, and how far a point is from their box at least. Points are
-# everywhere but in a gap `free` pixels high, which lies below the middle.
+# The words of a group in the middle of points of this size, and how far a point is from their box
+# at least. Points are everywhere but in a gap `free` pixels high, which lies below the middle.
 GROUP = """async ([size, free]) => {
   const { drawOver } = await import("/static/map/draw.js");
   const { Points } = await import("/static/map/points.js");
@@ -340,13 +340,16 @@ GROUP = """async ([size, free]) => {
   const view = Object.assign(new View(), { width: 328, height: 328 });
   view.fit([-1, -1, 1, 1]);
   const steps = Array.from({ length: 27 }, (_, i) => 4 + 12 * i);
-  const onScreen = steps.flatMap((x) => steps.map((y) => [x, y])).filter(([, y]) => Math.abs(y - 190) >= free / 2);
+  const all = steps.flatMap((x) => steps.map((y) => [x, y]));
+  const onScreen = all.filter(([, y]) => Math.abs(y - 190) >= free / 2);
   const places = onScreen.map(([x, y]) => view.toPlane(x, y));
   const points = new Points(...[0, 1].map((axis) => places.map((one) => one[axis])));
   const canvas = Object.assign(document.createElement("canvas"), { width: 328, height: 328 });
   const ink = { ink: "#000", paper: "#fff", accent: "#00f", bad: "#f00", font: "13px sans-serif" };
-  drawOver(canvas, view, { from: null, hits: [], labels: [{ words: "tents, warm", place: [0, 0] }] }, ink, points, size);
-  const gap = ([x, y], [left, top, right, bottom]) => Math.max(left - x, x - right, top - y, y - bottom);
+  const labels = [{ words: "tents, warm", place: [0, 0] }];
+  drawOver(canvas, view, { from: null, hits: [], labels }, ink, points, size);
+  const gap = ([x, y], [left, top, right, bottom]) =>
+    Math.max(left - x, x - right, top - y, y - bottom);
   const { written } = window;
   return written.map(({ box }) => Math.min(...onScreen.map((place) => gap(place, box))));
 }"""
