@@ -709,6 +709,17 @@ def test_a_range_ends_at_a_value_that_occurs_and_holds_what_was_chosen(visit, pl
         assert chip.startswith("Rating: 1 – 3.4")
 
 
+def test_a_range_that_leaves_nothing_can_be_changed(visit, plain_shop):
+    with visit(plain_shop, "/?q=jacket&filter=price:1200..%3D1250") as page:
+        loaded(page)
+        assert page.locator("#hits > li").count() == 0
+        least = page.get_by_role("spinbutton", name="Price: from")
+        assert least.input_value() == "1200"
+        least.fill("20")
+        least.press("Enter")
+        page.wait_for_selector("#hits > li")
+
+
 def test_numbers_stay_ranges_among_a_few_results(visit, plain_shop):
     with visit(plain_shop, "/?q=jacket&where=price+%3C+24") as page:
         loaded(page)

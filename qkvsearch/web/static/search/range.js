@@ -57,7 +57,9 @@ export function turned(filter, columns) {
 /** A heading with what its numbers are typed in, and a range with a slider of two thumbs and two fields; null for a column that is no such. mine: what was chosen of the
  *  column; put: told the value that takes its place, "" for none. */
 export function slider(column, counts, mine, put) {
-  if (!Object.keys(counts).length || !isSlider(column, counts, mine)) return null;
+  // A range that was chosen can be changed even where nothing is left in it.
+  const hasEnds = Object.keys(counts).length > 0 || (mine.length > 0 && column.least !== null);
+  if (!hasEnds || !isSlider(column, counts, mine)) return null;
   // The catalog's own ends: those of a facet are round, and as far as its results reach.
   const [least, most] = column.least === null ? extent(counts) : [column.least, column.most];
   const { size, name } = typedIn(column, most);
