@@ -1,9 +1,11 @@
-"""Records what MiniLM makes of the examples of the Attend page: python docs/recorded_attention.py
+"""Records what transformers make of the examples of the Attend page:
+python docs/recorded_attention.py
 
-Writes qkvsearch/web/static/attend/recorded.json, which the page shows where no transformer is
-installed. It has the answers of /api/v1/attend to the examples of `web/attend_examples.py`, in
-order, and to the sentences that they are compared with, with weights in thousandths. Of the model
-it holds no weight. Needs qkvsearch[encoders] and `qkvsearch model fetch minilm`.
+Writes qkvsearch/web/static/attend/recorded-*.json, a file for each language. The page shows it
+where no transformer is installed that reads the language. It has the answers of /api/v1/attend to
+the examples of `web/attend_examples.py`, in order, and to the sentences that they are compared
+with, with weights in thousandths. Of the models it holds no weight. Needs qkvsearch[encoders],
+`qkvsearch model fetch minilm` and `qkvsearch model fetch e5`.
 """
 
 from __future__ import annotations
@@ -14,16 +16,16 @@ from typing import Any
 
 from qkvsearch.text.encoders import pretrained
 from qkvsearch.web.api.attend_routes import AttendParameters, answer_of
-from qkvsearch.web.attend_examples import EXAMPLES, RECORDED
+from qkvsearch.web.attend_examples import EXAMPLES, Examples
 
-OUT = Path(__file__).parent.parent / "qkvsearch/web/static/attend" / RECORDED
-MODEL = "minilm"
+OUT = Path(__file__).parent.parent / "qkvsearch/web/static/attend"
 UNIT = 1000
 
 
-def recorded(asked: dict[str, str]) -> dict[str, Any]:
-    """Return an answer, with weights as integers. asked: text, and against."""
-    answer = answer_of(MODEL, pretrained(MODEL), AttendParameters(**asked, mask="padding"))
+def recorded(model: str, text: str, against: str = "") -> dict[str, Any]:
+    """Return an answer, with weights as integers."""
+    asked = AttendParameters(text=text, against=against, mask="padding")
+    answer = answer_of(model, pretrained(model), asked)
     for one in answer["maps"]:
         one["weights"] = [
             [None if weight is None else round(weight * UNIT) for weight in row]
@@ -32,13 +34,20 @@ def recorded(asked: dict[str, str]) -> dict[str, Any]:
     return answer
 
 
-def main() -> None:
-    asked = [{name: one[name] for name in ("text", "against") if name in one} for one in EXAMPLES]
-    answers = [recorded(one) for one in asked]
-    controls = [recorded({"text": one["against"]}) if "against" in one else None for one in asked]
+def record(examples: Examples) -> None:
+    """Write the file of these examples."""
+    model = examples.model
+    answers = [recorded(model, one["text"], one["against"]) for one in examples.sentences]
+    controls = [recorded(model, one["against"]) for one in examples.sentences]
     written = {"unit": UNIT, "answers": answers, "controls": controls}
-    OUT.write_text(json.dumps(written, separators=(",", ":")) + "\n")
-    print(f"{OUT}: {OUT.stat().st_size / 1e3:.0f} KB")
+    out = OUT / examples.file
+    out.write_text(json.dumps(written, separators=(",", ":"), ensure_ascii=False) + "\n")
+    print(f"{out.name}: {out.stat().st_size / 1e3:.0f} KB")
+
+
+def main() -> None:
+    for examples in EXAMPLES.values():
+        record(examples)
 
 
 if __name__ == "__main__":

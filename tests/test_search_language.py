@@ -51,6 +51,8 @@ def ids(ranking):
         ("genre:music song", ["5"]),
         ("year:2003", ["3"]),
         ("year:2002..2005", ["3", "4"]),
+        ("year:2005..2002", ["3", "4"]),
+        ("year:2002..=2005", ["3", "4"]),
         ("colours:red", ["1", "4"]),
         ("-colours:red colours:blue", ["5", "7"]),
         ("title:jacket", ["1", "2"]),
@@ -65,6 +67,15 @@ def ids(ranking):
 )
 def test_operators_must_hold(shop, query, found):
     assert sorted(ids(shop.search(query)), key=int) == found
+
+
+def test_a_range_with_its_larger_end_first_is_turned_and_a_note_says_so(shop):
+    (note,) = shop.search("year:2005..2002").notes
+    assert note.startswith("year:2005..2002 was read as year:2002..2005:")
+    assert shop.search("year:2002..2005").notes == []
+    without = ids(shop.search("-year:2005..2002 jacket"))
+    assert without
+    assert not {"3", "4"} & set(without)
 
 
 @pytest.mark.parametrize(

@@ -42,6 +42,12 @@ LIBRARIES = ("fastapi", "uvicorn", "jinja2", "prometheus_client", "fastapi_offli
 )
 @click.option("--read-only", is_flag=True, help="Refuse all changes.")
 @click.option(
+    "--public",
+    is_flag=True,
+    help="Serve only the pages for customers: Search, Recommend and Map, without Attend, the "
+    "course, Look inside, searches and the API's page. Who may ask what is up to tokens.",
+)
+@click.option(
     "--token-file",
     metavar="FILE",
     type=click.Path(path_type=Path),
@@ -104,6 +110,7 @@ def serve(
     port: int,
     workers: int,
     read_only: bool,
+    public: bool,
     token_file: Path | None,
     search_tokens: tuple[Path, ...],
     allow_origins: tuple[str, ...],
@@ -128,6 +135,7 @@ def serve(
     Examples:
       qkvsearch serve --demo
       qkvsearch -w shop serve --port 8080 --workers 2 --read-only
+      qkvsearch -w shop serve --public --read-only
       qkvsearch -w shop serve --host 0.0.0.0 --token-file secret.txt
       qkvsearch -w shop serve --mcp
       qkvsearch -w shop serve --root-path /search --proxy 127.0.0.1
@@ -154,6 +162,7 @@ def serve(
         name=served.name,
         shared=served.path,
         read_only=read_only or sample is not None,
+        public=public,
         mcp=mcp,
         allow_record=allow_record,
         token_file=token_file,
@@ -210,6 +219,8 @@ def _announce(
     to_stderr(f"Serving {server.name} at {address} (Ctrl-C stops).")
     if server.root_path:
         run.message(f"Links begin with {server.root_path}, which a proxy takes away.")
+    if server.public and server.token_file is None and not server.read_only:
+        run.message("Whoever reaches it may change the workspace: --read-only refuses that.")
     if not is_sample:
         run.message(f"While it runs, only qkvsearch may change the files in {server.workspace}.")
     if server.log_searches:

@@ -328,9 +328,9 @@ class Engine:
             are not weak are put in its order, empty cells last and equal ones by their scores; with
             `weak`, weak ones follow in the same order.
 
-        `total` of the ranking is the number of hits on all pages without weak ones, which facets
-        count as well, and `total_weak` the number of the others. Where there is none, `no_hits`
-        says why.
+        `total` of the ranking is the number of hits on all pages without weak ones, and
+        `total_weak` the number of the others. Facets count the hits of `total`, and with `weak` the
+        others too. Where there is none, `no_hits` says why.
 
         An item that no head scores higher than the average item is no hit. The `notes` say what was
         changed in the query or not read, and that nothing answers it. Raises `QkvError` for a head,

@@ -189,6 +189,17 @@ class ItemRows(RowsById):
                 ranked.append((rank, column.name))
         return [name for _, name in sorted(ranked)[:MAX_COLUMNS]]
 
+    def extent(self, column: str) -> tuple[float, float] | None:
+        """Return the smallest and the largest number of a column; None for a column of another
+        type, or without any.
+        """
+        found = self.catalog.catalog_columns.find(column, "column")
+        if type_named(found.type).shown_as != "number":
+            return None
+        cells = self.catalog.values.cells(found.stored)
+        numbers = cells.counts(np.ones(len(cells.codes), dtype=bool))
+        return (min(numbers), max(numbers)) if numbers else None
+
     def address_columns(self) -> builtins.list[dict[str, str]]:
         """Return the columns of web addresses: `name`, `type` and how pages show it, and `display`,
         "image" for the first column of images, "link" for pages.

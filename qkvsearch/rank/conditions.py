@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -29,6 +29,8 @@ class Conditions:
     mask: np.ndarray | None
     # Notes on conditions that no item meets.
     notes: Sequence[str] = ()
+    # Notes on ranges that were typed with the larger end first.
+    turned: Sequence[str] = ()
 
     @classmethod
     def of(
@@ -44,8 +46,12 @@ class Conditions:
         reader = _ConditionReader(models, catalog)
         mask: np.ndarray | None = None
         notes: list[str] = []
-        for clause in conditions:
+        turned: list[str] = []
+        for typed in conditions:
             pause()
+            clause = reader.in_order(typed)
+            if clause != typed:
+                turned.append(note_on_order(str(typed), str(clause)))
             matches = reader.matches(clause, mask)
             if not clause.excluded and not matches.any() and not reader.has_match(clause, mask):
                 note = f"No item has {clause}{reader.why_none(clause)}."
@@ -58,7 +64,7 @@ class Conditions:
                 break
         if mask is not None and not mask.any() and not notes:
             notes.append("No item has all of this.")
-        return cls(mask, notes)
+        return cls(mask, notes, turned)
 
     @property
     def finds_any(self) -> bool:
@@ -70,10 +76,22 @@ class Conditions:
         return mask if self.mask is None else mask & self.mask
 
 
+def note_on_order(asked: str, read: str) -> str:
+    """Return the note on a range that was asked for with its larger end first."""
+    return f"{asked} was read as {read}: the smaller end comes first."
+
+
 @dataclass(frozen=True)
 class _ConditionReader:
     models: StoredModels
     catalog: StoredCatalog
+
+    def in_order(self, clause: Clause) -> Clause:
+        """Return a clause with the smaller end of its range first."""
+        if not clause.field or clause.kind != "text":
+            return clause
+        column_type = type_named(self._column(clause).type)
+        return replace(clause, text=column_type.in_order(clause.text))
 
     def matches(self, clause: Clause, items: np.ndarray | None) -> np.ndarray:
         """Return which of these items, None for all, meet a clause, bool (n_items,)."""

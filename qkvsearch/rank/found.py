@@ -80,7 +80,7 @@ class SearchedTexts(Protocol):
 class Found:
     """The items that a search found. What is asked of it is computed once, when it is asked.
 
-    A candidate that is graded as weak is no hit here: `total` counts the others, as facets do.
+    A candidate that is graded as weak is no hit here: `total` counts the others.
     """
 
     texts: SearchedTexts
@@ -125,8 +125,16 @@ class Found:
 
     @cached_property
     def matching(self) -> np.ndarray:
-        """The candidates that match, bool (n_items,): what `total` and facets count."""
+        """The candidates that match, bool (n_items,): what `total` counts."""
         return self.candidates & ~self.weak
+
+    @property
+    def counted(self) -> np.ndarray:
+        """What facets count, bool (n_items,): weak hits too where they are listed below the others,
+        so that a filter by a value lists as many items as its facet says.
+        """
+        is_below = self.lists_weak and not self.question.is_by_score
+        return self.candidates if is_below else self.matching
 
     @cached_property
     def total(self) -> int:

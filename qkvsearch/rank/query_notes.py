@@ -57,6 +57,7 @@ def query_notes(query: Query, reader: QueryReader) -> list[str]:
     notes += hints.values()
     if query.is_too_common:
         notes.append(STOP_WORDS_ALONE)
+    notes += query.understood.conditions.turned
     notes += query.understood.conditions.notes
     notes += _suggestions(query, reader, missing)
     notes += _ignored(query, reader)

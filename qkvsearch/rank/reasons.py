@@ -26,7 +26,7 @@ from qkvsearch.heads.rule_heads import RULE_HEADS
 from qkvsearch.heads.search_heads import HEADS
 from qkvsearch.scores.components import Components, PartSource
 from qkvsearch.terminal import in_one_line, shorten
-from qkvsearch.text.analysis import HAS_UNSPACED, RUNS, UNSPACED, Analyzer
+from qkvsearch.text.analysis import HAS_UNSPACED, RUNS, UNSPACED, Analyzer, is_unit
 from qkvsearch.text.languages import stop_words
 
 # The limits were chosen by eye, on both samples and on 9,742 films, with each encoder.
@@ -239,7 +239,9 @@ class _Lines:
         return dict(sorted(sums.items(), key=lambda pair: -abs(pair[1])))
 
     def _pairs(self, word: str, rows: np.ndarray, value: float) -> list[str]:
-        """Return the other words of the item that add a large share of a word's value."""
+        """Return the other words of the item that add a large share of a word's value: what is
+        similar as far as `is_named` has it, and any other word that is matched as this one.
+        """
         names, values = self.parts.table(rows.tolist())
         is_lexical = [self.parts.sources[row].head == LEXICAL.name for row in rows.tolist()]
         numbers: dict[str, int] = {}
@@ -252,7 +254,7 @@ class _Lines:
         is_large = np.maximum(of_all / value, of_lexical / value) >= PAIR_SHARE
         for number in np.flatnonzero(is_large).tolist():
             key = keys[number]
-            if is_word(key) and not terms(key) & own_terms:
+            if is_named(key) and not terms(key) & own_terms:
                 added = float(of_all[number])
             elif key not in word and terms(key) != own_terms:  # it matches as another word
                 added = float(of_lexical[number])
@@ -273,6 +275,16 @@ def is_word(label: str) -> bool:
     # The pattern for other scripts takes longer to compile than a table of hits takes to print.
     pattern = ASCII_WORD if word.isascii() else WORD
     return re.fullmatch(pattern, word) is not None and word not in stop_words()
+
+
+def is_named(key: str) -> bool:
+    """Return whether a reason names what an encoder read of an item. Without blanks between words,
+    a single character may be a piece of any word, which tells a person nothing.
+
+    >>> [key for key in ("tea", "茶具", "具", "the") if is_named(key)]
+    ['tea', '茶具']
+    """
+    return is_word(key) and not is_unit(fold(key))
 
 
 # The terms of a word: "knots" is the same word as "knot".

@@ -166,7 +166,7 @@ def _with_details(
     if facet_columns:
         from qkvsearch.rank.facets import facets
 
-        counts = facets(asked.build.catalog, facet_columns, found.matching)
+        counts = facets(asked.build.catalog, facet_columns, found.counted)
         ranking = replace(ranking, facets=counts)
     if query.has_text:
         ranking = with_passages(ranking, texts.item_texts, question.passages)

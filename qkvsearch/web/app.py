@@ -1,12 +1,13 @@
 """The application: pages and API behind one guard."""
 
 import asyncio
+import gc
 import logging
 import multiprocessing
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, nullcontext
 from importlib import import_module
 from multiprocessing.process import BaseProcess
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from fastapi import FastAPI
 from starlette.middleware import Middleware
+from starlette.routing import BaseRoute
 from uvicorn.config import STARTUP_FAILURE
 
 from qkvsearch.errors import QkvError
@@ -55,10 +57,18 @@ def create_app() -> FastAPI:
     if parent is not None:
         Thread(target=_end_with, args=(parent,), daemon=True).start()
     try:
-        return make_app(settings)
+        return make_app(settings, when_warm=exempt_from_collection)
     except QkvError as error:
         log.error("%s", error)
         sys.exit(STARTUP_FAILURE)
+
+
+def exempt_from_collection() -> None:
+    """Exempt all that there is by now from garbage collection, modules and the build above all:
+    they stay until the end. To look at them again and again, nothing else runs for 50 to 100 ms.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 def _is_news(record: logging.LogRecord) -> bool:
@@ -96,14 +106,17 @@ class App(FastAPI):
         return document
 
 
-def make_app(settings: ServerSettings) -> FastAPI:
-    """Make an app over one workspace. Raises `WorkspaceError`."""
+def make_app(settings: ServerSettings, when_warm: Callable[[], None] | None = None) -> FastAPI:
+    """Make an app over one workspace. Raises `WorkspaceError`.
+
+    when_warm: called in a thread of its own once the open build has answered its first searches.
+    """
     service = Service(settings)
     agents = _agent_tools(service) if settings.mcp else None
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        service.engine.follow()
+        service.engine.follow(when_warm)
         if service.searches is not None:
             service.searches.begin()
         async with nullcontext() if agents is None else agents.running():
@@ -118,7 +131,7 @@ def make_app(settings: ServerSettings) -> FastAPI:
         docs_url=None,  # its page would load scripts from elsewhere, and start them inline
         redoc_url=None,
         redirect_slashes=False,
-        routes=[*pages.routes(service), *lesson_pages.routes(service), *box.routes()],
+        routes=[*page_routes(service), *box.routes()],
         lifespan=lifespan,
         exception_handlers=handlers_with_page(service),
         middleware=[Middleware(Guard, service=service, pages=(*pages.PAGES, box.ADDRESS))],
@@ -131,6 +144,13 @@ def make_app(settings: ServerSettings) -> FastAPI:
     if agents is not None:
         app.router.routes.append(agents.route())
     return app
+
+
+def page_routes(service: Service) -> list[BaseRoute]:
+    """Return the routes of the pages, and of the lessons where the course is one of them."""
+    if service.settings.public:
+        return pages.routes(service)
+    return [*pages.routes(service), *lesson_pages.routes(service)]
 
 
 def _agent_tools(service: Service) -> "AgentTools":

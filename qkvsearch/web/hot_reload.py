@@ -49,10 +49,15 @@ class HotReloadEngine(Engine):
         super().__init__(path, wait=wait)
         self._ends, self._checked = Event(), self._state
         self._checked_until = 0.0
+        self._when_warm: Callable[[], None] | None = None
         self._follower = Thread(target=self._follow, name="follow", daemon=True)
 
-    def follow(self) -> None:
-        """Follow in a thread until the engine is closed, and warm the open build up first."""
+    def follow(self, when_warm: Callable[[], None] | None = None) -> None:
+        """Follow in a thread until the engine is closed, and warm the open build up first.
+
+        when_warm: called in that thread once it is.
+        """
+        self._when_warm = when_warm
         with self._lock:
             if not self._ends.is_set():
                 self._follower.start()
@@ -118,6 +123,8 @@ class HotReloadEngine(Engine):
     def _follow(self) -> None:
         """Open newer builds, until the engine is closed."""
         self._succeeds(lambda: warm(self._build, self._ends))
+        if self._when_warm is not None:
+            self._when_warm()
         pause = INTERVAL
         while not self._ends.wait(pause):
             is_new = self.workspace.state() != self._state

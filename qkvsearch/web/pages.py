@@ -24,9 +24,9 @@ from qkvsearch.lessons.exports.page import STYLES
 from qkvsearch.lessons.exports.page.article import welcome
 from qkvsearch.lessons.markup import prose
 from qkvsearch.lessons.messages import language, say, spoken
-from qkvsearch.text.encoders import LEARNED, SPEEDS, installed
+from qkvsearch.text.encoders import LEARNED, SPEEDS, installed, transformers_for
 from qkvsearch.web.api.request_parameters import MAX_BATCH
-from qkvsearch.web.attend_examples import EXAMPLES, RECORDED
+from qkvsearch.web.attend_examples import EXAMPLES
 from qkvsearch.web.guard import POLICY
 from qkvsearch.web.service import Service
 from qkvsearch.web.whole_files import ListedFiles, WholeFiles
@@ -45,6 +45,8 @@ PAGES = {
     "/searches": "searches",
     "/docs": "docs",
 }
+# Those that a public server has.
+FOR_EVERYONE = ("search", "recommend", "map")
 # The encoders with layers and heads that may be installed, and those without.
 TRANSFORMERS, TABLES = tuple(SPEEDS), ("static", *LEARNED)
 # Entries of Accept-Language that are read.
@@ -78,13 +80,20 @@ def routes(service: Service) -> list[BaseRoute]:
     swagger = Mount("/static/swagger", WholeFiles(packages=[("fastapi_offline", "static")]))
     shared = Mount("/static/shared", ListedFiles(style.FILES, [style.TOKENS]))
     files = Mount("/static", WholeFiles(directory=FILES), name="static")
-    return [swagger, shared, files, *(route(path, name) for path, name in PAGES.items())]
+    return [swagger, shared, files, *(route(*page) for page in pages_of(service).items())]
+
+
+def pages_of(service: Service) -> dict[str, str]:
+    """Return the pages that the server has."""
+    if not service.settings.public:
+        return PAGES
+    return {path: page for path, page in PAGES.items() if page in FOR_EVERYONE}
 
 
 def menu_of(service: Service) -> dict[str, str]:
     """Return the pages of the menu: that of searches only where they are logged."""
     has_log = service.settings.log_searches
-    return {path: page for path, page in PAGES.items() if has_log or page != "searches"}
+    return {path: page for path, page in pages_of(service).items() if has_log or page != "searches"}
 
 
 def facts_of(service: Service, name: str) -> dict[str, Any]:
@@ -100,28 +109,45 @@ def facts_of(service: Service, name: str) -> dict[str, Any]:
         has_users = bool(service.engine.snapshot.facts.get("n_users"))
         return {"users": has_users, "images": images, "heads": shown_heads(service)}
     if name == "attend":
-        main = service.engine.models.main_head
-        others = [name for name in TRANSFORMERS if name in installed() and name != main]
-        # A transformer has more to show, so it is first.
-        is_transformer = main not in TABLES
-        encoders = [main, *others] if is_transformer else [*others, main]
-        has_none = not is_transformer and not others
-        # Where there is no transformer, the page begins with what one made of the examples.
-        root = service.settings.root_path
-        recorded = f"{root}/static/attend/{RECORDED}" if has_none else ""
-        layered = [name for name in encoders if name not in TABLES]
-        return {
-            "encoders": encoders,
-            "layered": layered,
-            "examples": EXAMPLES,
-            "recorded": recorded,
-        }
+        return facts_of_attention(service)
     if name == "learn":
         return {"lessons": list(LESSONS)}
     if name == "searches":
         settings = service.settings
         return {"most": settings.hits, "logged": settings.log_searches, "days": settings.log_days}
     return {}
+
+
+def facts_of_attention(service: Service) -> dict[str, Any]:
+    """Return what the page of attention must know."""
+    main = service.engine.models.main_head
+    others = [name for name in TRANSFORMERS if name in installed() and name != main]
+    # A transformer has more to show, so it is first: one that reads the language of the page.
+    encoders = [*others, main] if main in TABLES else [main, *others]
+    encoders.sort(key=lambda name: not reads_language(name))
+    examples = EXAMPLES.get(spoken(), EXAMPLES[ORIGINAL])
+    root = service.settings.root_path
+    # Where there is none, the page begins with what one made of the examples.
+    recorded = {
+        "model": examples.model,
+        "title": examples.title,
+        "file": f"{root}/static/attend/{examples.file}",
+    }
+    return {
+        "encoders": encoders,
+        "layered": [name for name in encoders if name not in TABLES],
+        "examples": examples.sentences,
+        "recorded": None if reads_language(encoders[0]) else recorded,
+    }
+
+
+def reads_language(encoder: str) -> bool:
+    """Return whether an encoder is a transformer that reads the language of the request. Of a model
+    of the owner's own that is not known: they chose it.
+    """
+    if encoder in TABLES:
+        return False
+    return encoder not in TRANSFORMERS or encoder in transformers_for([spoken()])
 
 
 def has_images(service: Service) -> bool:
@@ -212,6 +238,7 @@ def render(
             path=path,
             title=title,
             catalog=service.settings.name,
+            is_public=service.settings.public,
             menu=[(address, titles[page]) for address, page in menu_of(service).items()],
             words={**page_words(name, words_of(spoken())), **(more_words or {})},
             root=root,

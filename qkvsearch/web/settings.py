@@ -42,6 +42,8 @@ class ServerSettings:
     shared: Path
     # Without the routes that change the workspace.
     read_only: bool = False
+    # With the pages for everyone alone, without those for the owner.
+    public: bool = False
     # With tools for agents at /mcp, and whether these may record.
     mcp: bool = False
     allow_record: bool = False

@@ -90,6 +90,12 @@ def test_a_pair_is_named_only_where_both_are_words(key):
     assert found.text == "similar meaning to knot"
 
 
+@pytest.mark.parametrize(("key", "named"), [("具", False), ("茶具", True)])
+def test_a_piece_of_a_word_is_not_named_as_a_word_of_the_item(key, named):
+    (found,) = reasons("陶瓷", [ScoreComponent("e5", "陶瓷", key, 1.0)])
+    assert found.text == ("similar meaning to 陶瓷: 茶具" if named else "similar meaning to 陶瓷")
+
+
 @pytest.mark.parametrize(("share", "named"), [(0.24, False), (0.26, True)])
 def test_a_pair_is_named_only_where_its_share_is_worth_it(share, named):
     drawn = [

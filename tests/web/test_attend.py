@@ -151,26 +151,42 @@ def test_what_cannot_be_asked(asked, asks, status, says):
     assert says in asked(status=status, **asks)["detail"]
 
 
-def facts_of_the_page(client):
-    page = client.get("/attend").text
+def facts_of_the_page(client, language="en"):
+    page = client.get(f"/attend?lang={language}").text
     return json.loads(re.search(r'id="facts"[^>]*>(.*?)</script>', page, re.DOTALL).group(1))
 
 
 def test_the_page_names_the_encoders_a_transformer_first(client, installed):
     facts = facts_of_the_page(client)
-    assert (facts["encoders"], facts["recorded"]) == (["minilm", "lsa"], "")
+    assert (facts["encoders"], facts["recorded"]) == (["minilm", "lsa"], None)
     assert facts["layered"] == ["minilm"]
 
 
-def test_without_a_transformer_the_page_has_what_one_made_of_its_examples(client):
-    facts = facts_of_the_page(client)
+def test_a_page_in_chinese_has_examples_in_chinese_which_minilm_does_not_read(
+    client, installed, monkeypatch
+):
+    facts = facts_of_the_page(client, "zh")
+    assert facts["encoders"][0] == "minilm"
+    assert facts["recorded"]["model"] == "e5"
+    assert all("一" <= one["word"][0] <= "鿿" for one in facts["examples"])
+    # One that reads it is first.
+    monkeypatch.setattr("qkvsearch.web.pages.installed", lambda: ("static", "minilm", "e5"))
+    facts = facts_of_the_page(client, "zh")
+    assert (facts["encoders"][0], facts["recorded"]) == ("e5", None)
+    assert facts_of_the_page(client)["encoders"][0] == "minilm"
+
+
+@pytest.mark.parametrize(("language", "model"), [("en", "minilm"), ("zh", "e5")])
+def test_without_a_transformer_the_page_has_what_one_made_of_its_examples(client, language, model):
+    facts = facts_of_the_page(client, language)
     assert facts["encoders"] == ["lsa"]
-    recorded = client.get(facts["recorded"]).json()
+    assert facts["recorded"]["model"] == model
+    recorded = client.get(facts["recorded"]["file"]).json()
     for example, control in zip(facts["examples"], recorded["controls"], strict=True):
         assert (control is None) == ("against" not in example)
         assert control is None or len(control["maps"]) == control["layers"] * control["heads"]
     for example, answer in zip(facts["examples"], recorded["answers"], strict=True):
-        assert (answer["encoder"], answer["mask"]) == ("minilm", "padding")
+        assert (answer["encoder"], answer["mask"]) == (model, "padding")
         assert (answer["against"] is None) == ("against" not in example)
         weights = np.array(
             [[[w or 0 for w in row] for row in one["weights"]] for one in answer["maps"]]

@@ -55,6 +55,15 @@ def test_a_published_build_answers_soon(engine, path):
         until(lambda: 4 not in engine.items)
 
 
+def test_what_is_to_be_done_once_a_build_is_warm_is_done_then(path, monkeypatch):
+    done = []
+    monkeypatch.setattr(hot_reload, "warm", lambda build, ends: done.append("warm"))
+    with HotReloadEngine(path) as engine:
+        engine.follow(lambda: done.append("then"))
+        until(lambda: "then" in done)
+    assert done == ["warm", "then"]
+
+
 def test_nobody_waits_until_it_is_open_and_has_answered(engine, path, monkeypatch):
     may_go_on, asked = threading.Event(), []
 

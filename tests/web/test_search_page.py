@@ -54,6 +54,26 @@ def test_a_facet_of_a_search_counts_what_its_filter_finds(hostile):
             assert chosen["facets"][column] == counts
 
 
+def test_facets_count_weak_matches_where_these_are_listed_too(client):
+    asked = {"facets": "category", "weak": True}
+    found = searched(client, "sourdough bread", **asked, k=0)
+    n_listed = found["total"] + found["total_weak"]
+    counts = found["facets"]["category"]
+    assert found["total_weak"] > 0
+    assert sum(counts.values()) == n_listed
+    for value in sorted(counts, key=counts.get)[:3]:
+        chosen = searched(client, "sourdough bread", filter=f"category:{value}", **asked, k=100)
+        assert len(chosen["hits"]) == counts[value], value
+
+
+def test_a_column_of_numbers_says_its_own_ends_whatever_is_found(hostile):
+    for asked in ({}, {"filter": "price:10..20"}):
+        columns = hostile.get("/api/v1/facets", params=asked).json()["columns"]
+        ends = {column["name"]: (column["least"], column["most"]) for column in columns}
+        assert ends["price"] == (0, 59.25)
+        assert ends["kind"] == (None, None)
+
+
 def test_no_hits_name_the_filters_as_they_were_asked(hostile):
     asked = {"filter": ["price:1000..2000", "sold:yes"], "where": "price > 1"}
     found = searched(hostile, "coat", **asked)
@@ -65,6 +85,24 @@ def test_no_hits_name_the_filters_as_they_were_asked(hostile):
     found = searched(hostile, "xqzvw", filter="price:1000..2000")
     assert found["no_hits"] == {"reason": "unknown_words", "words": ["xqzvw"]}
     assert searched(hostile, "coat")["no_hits"] is None
+
+
+@pytest.mark.parametrize(
+    ("asked", "turned"),
+    [
+        ("price:30..10", "price:10..30"),
+        ("price:30..=10", "price:10..=30"),
+        ("added:2030..1990", "added:1990..2030"),
+    ],
+)
+def test_a_filter_with_its_larger_end_first_is_turned_and_a_note_says_so(hostile, asked, turned):
+    found = hostile.get("/api/v1/items", params={"filter": asked}).json()
+    assert found["total"] == total(hostile, turned) > 0
+    of_similar = {"items": found["rows"][0]["id"], "filter": asked}
+    similar = hostile.get("/api/v1/similar", params=of_similar).json()
+    for answer in (found, similar, searched(hostile, "coat", filter=asked)):
+        assert f"{asked} was read as {turned}: the smaller end comes first." in answer["notes"]
+    assert not searched(hostile, "coat", filter=turned)["notes"]
 
 
 def test_values_of_a_column_are_alternatives_and_columns_conditions(hostile):

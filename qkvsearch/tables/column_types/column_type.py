@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from qkvsearch._utils.folding import fold
 from qkvsearch.errors import QkvError
@@ -129,6 +129,12 @@ class ColumnType(ABC):
         """
         return False
 
+    def in_order(self, value: str) -> str:
+        """Return a range whose larger end stands first with its ends in order; any other text as it
+        is. People who type one mean the same range.
+        """
+        return value
+
     def order(self, cell: Any) -> Any:
         """Return what a listing orders the cells of a column by."""
         return fold(cell) if isinstance(cell, str) else cell
@@ -154,6 +160,35 @@ def most_frequent(counted: Iterable[tuple[str, int]]) -> dict[str, int]:
     return dict(sorted(total.items(), key=lambda pair: (-pair[1], pair[0]))[:MAX_VALUES])
 
 
+class Range(NamedTuple):
+    """LEAST..MOST as it was asked for; an end that was left out is empty."""
+
+    least: str
+    most: str
+    # Whether MOST is asked for with a sign, as in LEAST..=MOST.
+    has_sign: bool = False
+
+    @classmethod
+    def of(cls, value: str) -> Range | None:
+        """Read a range; None for a text that is none.
+
+        >>> Range.of("900..=100"), Range.of("900")
+        (Range(least='900', most='100', has_sign=True), None)
+        """
+        least, dots, most = value.partition("..")
+        if not dots:
+            return None
+        return cls(least, most.removeprefix("="), most.startswith("="))
+
+    def turned(self) -> str:
+        """Return the range with its ends exchanged.
+
+        >>> Range("900", "100", True).turned()
+        '100..=900'
+        """
+        return f"{self.most}..{'=' if self.has_sign else ''}{self.least}"
+
+
 def range_condition(
     name: str, value: str, until: str, read: Callable[[str], Any]
 ) -> tuple[str, list[Any]]:
@@ -167,12 +202,12 @@ def range_condition(
     >>> range_condition("price", "..=49.9", "<", float)
     ('(price <= ?)', [49.9])
     """
-    least, dots, most = value.partition("..")
-    if not dots:
+    asked = Range.of(value)
+    if asked is None:
         return f"{name} = ?", [read(value)]
-    if most.startswith("="):
-        most, until = most[1:], "<="
-    ends = [(sign, end) for sign, end in ((">=", least), (until, most)) if end]
+    if asked.has_sign:
+        until = "<="
+    ends = [(sign, end) for sign, end in ((">=", asked.least), (until, asked.most)) if end]
     if not ends:
         raise QkvError(f"`filter`: {value!r} has no end; LEAST..MOST, of which one may be left")
     expression = " AND ".join(f"{name} {sign} ?" for sign, _ in ends)

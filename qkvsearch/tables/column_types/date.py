@@ -10,10 +10,9 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from qkvsearch._utils.folding import fold
-from qkvsearch.tables.column_types.column_type import ColumnType, range_condition
+from qkvsearch.tables.column_types.column_type import ColumnType, Range, range_condition
 from qkvsearch.tables.date_spans import (
     BETWEEN,
-    OPEN,
     DateSpan,
     are_plain,
     counted_in_ranges,
@@ -113,9 +112,9 @@ class DateType(ColumnType):
         return dict(sorted(total.items()))
 
     def test(self, text: str, is_prefix: bool) -> Callable[[Any], bool]:
-        first, dots, last = text.partition(OPEN)
-        if dots and not is_prefix:
-            return _range_test(first, last)
+        asked_range = Range.of(text)
+        if asked_range is not None and not is_prefix:
+            return _range_test(asked_range.least, asked_range.most)
         beginning, asked = fold(text), None if is_prefix else date_span(text)
         is_stored = self.is_beginning(text)
 
@@ -146,6 +145,20 @@ class DateType(ColumnType):
             datetime.fromisoformat(text + "0001-01-01 00:00:00"[len(text) :])
             return True
         return False
+
+    def in_order(self, value: str) -> str:
+        """Return a range of dates with the earlier one first. An end has all days of its year.
+
+        >>> DateType().in_order("2025..2024-03"), DateType().in_order("2024-03..2024")
+        ('2024-03..2025', '2024-03..2024')
+        """
+        asked = Range.of(value)
+        if asked is None:
+            return value
+        first, last = date_span(asked.least), date_span(asked.most)
+        if first is None or last is None:
+            return value
+        return asked.turned() if last.last < first.first else value
 
     def condition(self, name: str, value: str, distinct: Sequence[Any]) -> tuple[str, list[Any]]:
         return range_condition(name, value, "<=", str)

@@ -11,7 +11,7 @@ import numpy as np
 
 from qkvsearch._utils.folding import fold
 from qkvsearch.errors import QkvError
-from qkvsearch.tables.column_types.column_type import ColumnType, range_condition
+from qkvsearch.tables.column_types.column_type import ColumnType, Range, range_condition
 from qkvsearch.tables.ids import id_text
 
 if TYPE_CHECKING:
@@ -73,6 +73,21 @@ class NumberType(ColumnType):
         beginning = fold(text)
         return lambda cell: fold(id_text(cell)).startswith(beginning)
 
+    def in_order(self, value: str) -> str:
+        """Return a range of numbers with the smaller one first.
+
+        >>> NumberType().in_order("900..100"), NumberType().in_order("1e2..900")
+        ('100..900', '1e2..900')
+        """
+        asked = Range.of(value)
+        if asked is None:
+            return value
+        try:
+            is_turned = float(asked.most) < float(asked.least)
+        except ValueError:  # an end is open, or no number
+            return value
+        return asked.turned() if is_turned else value
+
     def condition(self, name: str, value: str, distinct: Sequence[Any]) -> tuple[str, list[Any]]:
         """Ranges of whole numbers end before the next one begins; others end where it does."""
         until = "<=" if is_whole(distinct) else "<"
@@ -85,10 +100,14 @@ COMPARISONS = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": oper
 def _number_test(text: str) -> Callable[[Any], bool]:
     """Return the test for a number, for a range as `1990..1999`, or for `>=1990`."""
     sign = next((sign for sign in COMPARISONS if text.startswith(sign)), "")
-    low, dots, high = text.removeprefix(sign).partition("..")
+    number = text.removeprefix(sign)
+    asked = Range.of(number)
     try:
-        minimum = float(low) if low else -np.inf
-        maximum = (float(high) if high else np.inf) if dots else minimum
+        if asked is None:
+            minimum = maximum = float(number)
+        else:
+            minimum = float(asked.least) if asked.least else -np.inf
+            maximum = float(asked.most) if asked.most else np.inf
     except ValueError:
         return lambda cell: False
     if sign:

@@ -9,8 +9,9 @@ from starlette.responses import Response
 from qkvsearch._utils.deadline import check_deadline
 from qkvsearch.engine import Engine
 from qkvsearch.rank.listing import own_columns
+from qkvsearch.tables.catalog_columns import StoredColumn
 from qkvsearch.tables.column_types import type_named
-from qkvsearch.web.api.filters import Filters, condition
+from qkvsearch.web.api.filters import Filters, condition, filter_notes
 from qkvsearch.web.api.request_parameters import (
     Fields,
     HitCount,
@@ -60,7 +61,9 @@ async def items(
     def page(engine: Engine) -> Response:
         where = condition(engine, parameters.filter, parameters.where)
         options = {**parameters.options(), "where": where}
-        return as_json(listing_fields(engine.items.list(**options)))
+        fields = listing_fields(engine.items.list(**options))
+        fields["notes"] = [*filter_notes(engine, parameters.filter), *fields["notes"]]
+        return as_json(fields)
 
     return await service.ask(page)
 
@@ -93,13 +96,16 @@ class FacetsParameters(Parameters):
 
 class CountedColumn(BaseModel):
     """A column that was counted. unit: seconds, minutes, hours, a currency, another unit as the
-    owner's file writes it, or "". is_price: whether it has the price of an item.
+    owner's file writes it, or "". is_price: whether it has the price of an item. least, most: the
+    smallest and the largest number of all items; null for columns that are not of numbers.
     """
 
     name: str
     type: str
     unit: str
     is_price: bool
+    least: float | None
+    most: float | None
 
 
 class AddressColumn(BaseModel):
@@ -150,18 +156,23 @@ def count_values(engine: Engine, parameters: FacetsParameters) -> dict[str, Any]
         where = condition(engine, parameters.filter, parameters.where, column)
         counts |= items.facets([column.name], where=where)
     return {
-        "columns": [
-            {
-                "name": column.name,
-                **type_named(column.type).for_pages(),
-                "unit": items.unit(column.name),
-                "is_price": column.name == price,
-            }
-            for column in columns
-        ],
+        "columns": [_described(engine, column, column.name == price) for column in columns],
         "addresses": [one for one in items.address_columns() if "," not in one["name"]],
         "facets": counts,
         "newest": items.newest_column(),
+    }
+
+
+def _described(engine: Engine, column: StoredColumn, is_price: bool) -> dict[str, Any]:
+    """Return the fields of a `CountedColumn`."""
+    least, most = engine.items.extent(column.name) or (None, None)
+    return {
+        "name": column.name,
+        **type_named(column.type).for_pages(),
+        "unit": engine.items.unit(column.name),
+        "is_price": is_price,
+        "least": least,
+        "most": most,
     }
 
 

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from qkvsearch.engine import Engine
+from qkvsearch.rank.conditions import note_on_order
 from qkvsearch.tables.catalog_columns import StoredColumn
 from qkvsearch.tables.column_types import type_named
 from qkvsearch.web.problems import Problem
@@ -20,7 +21,8 @@ Filters = Annotated[
         exclude=True,
         description="COLUMN:VALUE as in a facet, or COLUMN:LEAST..MOST of numbers and dates, "
         "where `..=` has MOST in the range; repeatable. An item has one of the values of each "
-        "column that is named.",
+        "column that is named. A range with its larger end first is turned round: a note says so "
+        "in answers that have notes.",
     ),
 ]
 # An expression with `?` placeholders, and their values.
@@ -50,12 +52,26 @@ def condition(
 
 
 def by_column(engine: Engine, filters: Sequence[str]) -> dict[StoredColumn, list[str]]:
-    """Return the values requested of each column. Raises `Problem` for an unknown column."""
+    """Return the values requested of each column, ranges with their smaller end first. Raises
+    `Problem` for an unknown column.
+    """
     columns: dict[StoredColumn, list[str]] = {}
     for text in filters:
         column, value = _split(engine, text)
-        columns.setdefault(column, []).append(value)
+        in_order = type_named(column.type).in_order(value)
+        columns.setdefault(column, []).append(in_order)
     return columns
+
+
+def filter_notes(engine: Engine, filters: Sequence[str]) -> list[str]:
+    """Return a note for each range that was requested with its larger end first."""
+    notes = []
+    for text in filters:
+        column, value = _split(engine, text)
+        in_order = type_named(column.type).in_order(value)
+        if in_order != value:
+            notes.append(note_on_order(text, f"{column.name}:{in_order}"))
+    return notes
 
 
 def _split(engine: Engine, text: str) -> tuple[StoredColumn, str]:

@@ -15,7 +15,7 @@ from qkvsearch.rank.options import parse_ratings
 from qkvsearch.rank.questions import Model, RecommendQuestion
 from qkvsearch.rank.ranking import Ranking
 from qkvsearch.scores.components import MAX_LISTED
-from qkvsearch.web.api.filters import Filters, by_column, condition
+from qkvsearch.web.api.filters import Filters, by_column, condition, filter_notes
 from qkvsearch.web.api.request_parameters import (
     BATCH,
     NAMES,
@@ -79,8 +79,8 @@ class SearchResults(RankedItems):
     """The answer to a search. corrections: words that were read as others. total: how many hits
     there are on all pages, without weak ones. total_weak: how many weak ones there are; `weak`
     lists them. no_hits: why there are none on any page; null where there are some. facets: for each
-    column, how many of the `total` hits have each value; a column's own filter does not limit its
-    counts.
+    column, how many of the hits that are listed on all pages have each value; a column's own filter
+    does not limit its counts.
     """
 
     query: str
@@ -120,6 +120,7 @@ def answer_search(engine: Engine, question: SearchParameters) -> dict[str, Any]:
             others = condition(engine, question.filter, question.where, column)
             again = {"where": others, "facets": [column.name], "k": 0, "offset": 0}
             results["facets"] |= rank_for_query(engine, question, **again).facets
+    results["notes"] = [*filter_notes(engine, question.filter), *results["notes"]]
     if results["no_hits"] is not None and question.filter:
         results["no_hits"] = as_asked(results["no_hits"], question)
     return results
@@ -349,9 +350,10 @@ async def similar(
 ) -> Response:
     """By their users and by their texts."""
     check_count(service, parameters.k)
-    return await service.ask(
-        lambda engine: as_json(
-            ranking_fields(rank_similar(engine, parameters), parameters.explain)
-        ),
-        parameters.is_slow,
-    )
+
+    def answer(engine: Engine) -> Response:
+        fields = ranking_fields(rank_similar(engine, parameters), parameters.explain)
+        fields["notes"] = [*filter_notes(engine, parameters.filter), *fields["notes"]]
+        return as_json(fields)
+
+    return await service.ask(answer, parameters.is_slow)

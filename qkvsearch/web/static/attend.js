@@ -16,7 +16,7 @@ import { count, facts, say, share } from "./words.js";
 
 // What there is to see at once, and what it shows: which word, looking at which.
 const EXAMPLES = facts.examples;
-// Where no transformer is installed, what MiniLM made of the examples is chosen like an encoder.
+// Where no transformer reads the language, what one made of the examples is chosen like an encoder.
 const RECORDED = "recorded";
 const ENCODERS = facts.recorded ? [RECORDED, ...facts.encoders] : facts.encoders;
 // Padding is hidden, unless somebody shows it. What else is struck out is hidden beside the mask.
@@ -73,7 +73,7 @@ const send = latest(answerTo, show, fail);
 
 /** What the server says, or what was recorded: of the sentence, and of the one compared with. */
 async function answerTo(values) {
-  if (values.encoder === RECORDED) return fromRecord(facts.recorded, recordedPlace(values));
+  if (values.encoder === RECORDED) return fromRecord(facts.recorded.file, recordedPlace(values));
   const answer = await askAll(values);
   return { answer, control: await controlTo(values, answer) };
 }
@@ -165,7 +165,7 @@ function show({ answer, control: other }, asked, isNewest) {
   reading = new Reading(answer);
   const isRecorded = asked.encoder === RECORDED;
   const notes = answer.notes.map((note) => el("p", { class: "note" }, noted(note)));
-  if (isRecorded) notes.unshift(el("p", { class: "note" }, withCode(say("recorded"))));
+  if (isRecorded) notes.unshift(el("p", { class: "note" }, withCode(say(facts.layered.length ? "recordedBeside" : "recorded", facts.recorded))));
   byId("notes").replaceChildren(...notes);
   const { words: names, layers, heads, hasLayers } = reading;
   byId("size").textContent = say(hasLayers ? "size" : "sizeOnly", {
@@ -414,7 +414,7 @@ function take(example) {
 
 function start() {
   for (const name of ENCODERS) {
-    byId("encoder").append(el("option", { value: name }, name === RECORDED ? say("recordedName") : name));
+    byId("encoder").append(el("option", { value: name }, name === RECORDED ? say("recordedName", facts.recorded) : name));
   }
   byId("encoders").hidden = ENCODERS.length < 2;
   EXAMPLES.forEach((example, place) => {

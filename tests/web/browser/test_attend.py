@@ -330,6 +330,18 @@ def test_without_a_transformer_the_page_opens_with_a_recorded_example(visit, pla
         assert page.input_value("#text").startswith("The animal")
 
 
+def test_a_page_in_chinese_opens_with_a_recorded_example_in_chinese(visit, plain):
+    with visit(plain, "/attend?lang=zh") as page:
+        page.wait_for_selector("#sentence-words [aria-current]")
+        assert page.input_value("#text") == "动物没有过马路，它太累了。"
+        assert page.text_content("#encoder option:checked") == "e5（录制）"
+        assert "qkvsearch model fetch e5" in page.text_content("#notes")
+        assert "“它”最关注“动物”" in page.text_content("#sentence")
+        page.locator("#examples button").nth(1).click()
+        page.wait_for_selector("#sentence-words [aria-current] >> text=苹果")
+        assert "打电话" in page.text_content("#sentence")
+
+
 def test_an_answer_that_nobody_asks_for_any_more_is_not_shown(page, until, rested):
     held = []
     page.route("**/api/v1/attend?**", lambda route: held.append(route))
@@ -367,7 +379,7 @@ def test_small_maps_are_drawn_anew_where_the_theme_changes(page, rested):
     assert sum(page.evaluate(strongest)) > sum(light) + 100
 
 
-@pytest.mark.parametrize(("language", "said"), [("en", "in English"), ("zh", "英文示例")])
+@pytest.mark.parametrize(("language", "said"), [("en", "Examples"), ("zh", "示例")])
 def test_on_a_telephone_nothing_hangs_out_and_a_table_shows_that_it_scrolls(
     site, visit, language, said
 ):

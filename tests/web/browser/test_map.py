@@ -316,7 +316,7 @@ COVERED = """async () => {
   const hits = ends.map((end, i) => ({ title: `A name ${i}`, weight: 1, [PLACE]: end }));
   const canvas = Object.assign(document.createElement("canvas"), { width: 600, height: 600 });
   const ink = { ink: "#000", paper: "#fff", accent: "#00f", bad: "#f00", font: "14px sans-serif" };
-  drawOver(canvas, view, { from: at(-0.1, 0), name: "query", hits, labels: [] }, ink, points);
+  drawOver(canvas, view, { from: at(-0.1, 0), name: "query", hits, labels: [] }, ink, points, 10);
   const places = others.map((other) => view.toScreen(...other));
   const isIn = ([x, y], box) => x > box[0] && x < box[2] && y > box[1] && y < box[3];
   const covered = places.filter((place) => window.written.some(({ box }) => isIn(place, box)));
@@ -329,6 +329,55 @@ def test_names_beside_a_query_stand_where_no_other_item_is(visit, films):
         page.add_init_script(RECORD)
         page.goto(films.url + "/attend")
         assert page.evaluate(COVERED) == [0, 5]
+
+
+# The words of a group in the middle of points of this size, and how far a point is from their box
+# at least. Points are everywhere but in a gap `free` pixels high, which lies below the middle.
+GROUP = """async ([size, free]) => {
+  const { drawOver } = await import("/static/map/draw.js");
+  const { Points } = await import("/static/map/points.js");
+  const { View } = await import("/static/map/view.js");
+  const view = Object.assign(new View(), { width: 328, height: 328 });
+  view.fit([-1, -1, 1, 1]);
+  const steps = Array.from({ length: 27 }, (_, i) => 4 + 12 * i);
+  const all = steps.flatMap((x) => steps.map((y) => [x, y]));
+  const onScreen = all.filter(([, y]) => Math.abs(y - 190) >= free / 2);
+  const places = onScreen.map(([x, y]) => view.toPlane(x, y));
+  const points = new Points(...[0, 1].map((axis) => places.map((one) => one[axis])));
+  const canvas = Object.assign(document.createElement("canvas"), { width: 328, height: 328 });
+  const ink = { ink: "#000", paper: "#fff", accent: "#00f", bad: "#f00", font: "13px sans-serif" };
+  const labels = [{ words: "tents, warm", place: [0, 0] }];
+  drawOver(canvas, view, { from: null, hits: [], labels }, ink, points, size);
+  const gap = ([x, y], [left, top, right, bottom]) =>
+    Math.max(left - x, x - right, top - y, y - bottom);
+  const { written } = window;
+  return written.map(({ box }) => Math.min(...onScreen.map((place) => gap(place, box))));
+}"""
+
+
+def test_words_of_a_group_touch_no_point_where_points_are_large(visit, films):
+    with visit(films, None) as page:
+        page.add_init_script(RECORD)
+        page.goto(films.url + "/attend")
+        (distance,) = page.evaluate(GROUP, [8, 40])
+        assert distance >= 4
+        assert page.evaluate(GROUP, [8, 0]) == []
+        # Among thousands of small ones, words lie over some, on a ground of their own.
+        assert len(page.evaluate(GROUP, [4.5, 24])) == 1
+
+
+@pytest.mark.parametrize("height", [700, 900, 1400])
+def test_beside_the_map_nothing_hangs_below_it_and_the_window_is_used(visit, films, height):
+    with visit(films, "/map", viewport={"width": 1280, "height": height}) as page:
+        drawn(page)
+        whole = page.evaluate("document.documentElement.scrollHeight")
+        assert whole <= max(height, 760)
+        side = page.locator("#side").bounding_box()
+        assert side["y"] + side["height"] >= height - 90
+        # All of the list is there: it scrolls in itself.
+        page.locator("#near > li").last.scroll_into_view_if_needed()
+        last = page.locator("#near > li").last.bounding_box()
+        assert last["y"] + last["height"] <= side["y"] + side["height"] + 1
 
 
 def test_words_are_placed_by_meaning_and_names_of_heads_are_opened(visit, films):

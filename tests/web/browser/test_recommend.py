@@ -132,6 +132,18 @@ def test_reasons_and_the_others_are_the_score(at, films, size):
         assert wide <= 0
 
 
+@pytest.mark.parametrize("width", [320, 360, 390, 430])
+def test_what_opens_the_reasons_stands_beside_the_first_and_not_alone(at, width):
+    with at("/recommend?user=u021", viewport={"width": width, "height": 800}) as page:
+        page.locator("#hits li[data-item]").first.wait_for()
+        alone = page.evaluate("""() => [...document.querySelectorAll(".because")].filter((one) => {
+          const lines = [...one.querySelector(".reason-line").getClientRects()];
+          const why = one.querySelector(".opens").getBoundingClientRect();
+          return lines.every((line) => why.top >= line.bottom || why.bottom <= line.top);
+        }).length""")
+        assert alone == 0
+
+
 def test_every_part_is_opened_and_adds_up_as_well(at):
     with at("/recommend?user=u001&damping=0.3&diversity=0.3") as page:
         card = why(page, 1)

@@ -698,12 +698,26 @@ def test_a_range_ends_at_a_value_that_occurs_and_holds_what_was_chosen(visit, pl
         most = page.get_by_role("slider", name="Rating: to")
         assert most.get_attribute("max") == "5"
         assert page.get_by_role("slider", name="Stock: to").get_attribute("max") == "49"
+        # What is empty says what the catalog has, and not a round number of its ranges.
+        price = page.get_by_role("spinbutton", name="Price: to")
+        assert price.get_attribute("placeholder") == "1299"
     with visit(plain_shop, "/?q=jacket&filter=rating:1..%3D3.4") as page:
         loaded(page)
         assert page.get_by_role("slider", name="Rating: from").input_value() == "1"
         assert page.get_by_role("slider", name="Rating: to").input_value() == "3.4"
         chip = page.locator("#chosen .chip").inner_text()
         assert chip.startswith("Rating: 1 – 3.4")
+
+
+def test_a_range_that_leaves_nothing_can_be_changed(visit, plain_shop):
+    with visit(plain_shop, "/?q=jacket&filter=price:1200..%3D1250") as page:
+        loaded(page)
+        assert page.locator("#hits > li").count() == 0
+        least = page.get_by_role("spinbutton", name="Price: from")
+        assert least.input_value() == "1200"
+        least.fill("20")
+        least.press("Enter")
+        page.wait_for_selector("#hits > li")
 
 
 def test_numbers_stay_ranges_among_a_few_results(visit, plain_shop):
@@ -1097,6 +1111,7 @@ CHINESE_NOTES = {
     "%22Nix+Nada%22+river": "已去掉引号",
     "river+Nix*": "没有条目符合 Nix*",
     "the": "太常见",
+    "river+seconds:900..1": "seconds:900..1 已按 seconds:1..900 搜索",
 }
 
 

@@ -70,13 +70,13 @@ export class MapCanvas {
     this.wanted = requestAnimationFrame(() => {
       this.wanted = 0;
       if (this.isStale) this.drawUnder();
-      drawOver(this.over, this.view, this.shown, inks(), this.points);
+      drawOver(this.over, this.view, this.shown, inks(), this.points, this.pointSize());
     });
   }
 
   drawUnder() {
     this.isStale = false;
-    const size = pointSize(this.points.n, this.view.zoom);
+    const size = this.pointSize();
     if (!this.stamps || this.size !== size) {
       const ratio = this.under.width / this.view.width;
       this.stamps = sprites(this.kind, this.n, size, ratio).map(stamp);
@@ -84,6 +84,10 @@ export class MapCanvas {
     }
     const { under, image, view, points, order, codes, stamps } = this;
     drawPoints(under, image, view, points, order, codes, stamps);
+  }
+
+  pointSize() {
+    return pointSize(this.points.n, this.view.zoom, this.view.width);
   }
 
   /** The item at a place of the canvas, or −1. */

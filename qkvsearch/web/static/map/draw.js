@@ -61,22 +61,29 @@ export function drawingOrder(n, codes) {
   return order;
 }
 
-/** The size of a point in CSS pixels: smaller where there are many, larger when looked at closely. */
-export const pointSize = (n, zoom) => Math.min(16, (n > 5000 ? 4.5 : n > 1000 ? 6 : 10) * Math.max(1, Math.sqrt(zoom) * 0.8));
+// On a canvas of a telephone's width points are smaller, so that words have room between them.
+const NARROW = 480;
+const ON_NARROW = 0.8;
 
-// The labels of groups are tried left of, right of and over the middle, in lines so far above and below it, and so far
-// to its sides.
-const LINES = [0, 20, -20, 40, -40, 60, -60, 80, -80, 100, -100, 120, -120];
-const ASIDE = [12, 50, 90];
-// A label a hundred pixels further away must cover so many points fewer. A point reaches so far around its place.
-const POINTS_FOR_DISTANCE = 1;
-const REACH = 5;
-// Words that would cover more points than so many wait until one looks closer.
+/** The size of a point in CSS pixels: smaller where there are many, larger when looked at closely. */
+export const pointSize = (n, zoom, width) =>
+  Math.min(16, (n > 5000 ? 4.5 : n > 1000 ? 6 : 10) * (width < NARROW ? ON_NARROW : 1) * Math.max(1, Math.sqrt(zoom) * 0.8));
+
+/** 0, then numbers on both sides of it, `step` apart, up to `most`. */
+const outwards = (step, most) => [0, ...Array.from({ length: most / step }, (_, i) => (i + 1) * step).flatMap((far) => [far, -far])];
+
+// The labels of groups are tried in lines so far above and below the middle, and so far to its sides: shares of the
+// narrower side of the canvas.
+const PLACES = outwards(0.0125, 0.1875);
+// A label a hundred pixels further away must cover so many points fewer.
+const POINTS_FOR_DISTANCE = 0.5;
+// Words that would cover more points than so many wait until one looks closer: none where points are large.
 const MOST_COVERED = 6;
+const LARGE = 8;
 
 /** `shown`: from (a place, or null), its name, lines to `hits` by weight; `marked`, an item's place;
- *  `hasCross`, whether the middle is marked. ink: colours by name. points: of the map. */
-export function drawOver(canvas, view, shown, ink, points) {
+ *  `hasCross`, whether the middle is marked. ink: colours by name. points: of the map, `size` pixels large. */
+export function drawOver(canvas, view, shown, ink, points, size) {
   const ratio = canvas.width / view.width;
   const context = canvas.getContext("2d");
   context.setTransform(ratio, 0, 0, ratio, 0, 0);
@@ -85,18 +92,19 @@ export function drawOver(canvas, view, shown, ink, points) {
   if (from) drawLines(context, view, from, hits, ink);
   if (hasCross) cross(context, view.width / 2, view.height / 2, 7, ink.ink);
   if (marked) ring(context, view.toScreen(...marked), 8, ink.ink, ink.paper);
-  if (from) drawNames(context, view, { from, name, hits }, ink, points);
-  else groupLabels(context, view, labels, ink, points, []);
+  const covered = (box) => coveredBy(view, box, points, size / 2);
+  if (from) drawNames(context, view, { from, name, hits }, ink, covered);
+  else groupLabels(context, view, labels, ink, covered, [], size < LARGE ? MOST_COVERED : 0);
 }
 
 /** The star of what is placed, its name and those of its hits. */
-function drawNames(context, view, { from, name, hits }, ink, points) {
+function drawNames(context, view, { from, name, hits }, ink, covered) {
   const start = view.toScreen(...from);
   const ends = hits.map((hit) => view.toScreen(...hit[PLACE]));
   const taken = [around(start, STAR), ...ends.map((end) => around(end, RING))];
   const names = [[start, name, true], ...ends.map((end, i) => [end, hits[i].title, false])];
   star(context, start, ink);
-  for (const [place, whole, isBold] of names) label(context, view, place, whole, isBold, ink, points, taken, start, ends);
+  for (const [place, whole, isBold] of names) label(context, view, place, whole, isBold, ink, covered, taken, start, ends);
 }
 
 function drawLines(context, view, from, hits, ink) {
@@ -168,8 +176,8 @@ const hasRoom = (view, box, taken) =>
 
 /** A name beside its point, where it covers the fewest points and lines, and no other name, ring or star; nothing where
  *  there is no such room. What it covers is hidden, so that it stays legible. taken: boxes that it must not lie on,
- *  to which its own is added. start, ends: of the lines. */
-function label(context, view, [x, y], whole, isBold, ink, points, taken, start, ends) {
+ *  to which its own is added. covered: tells how many points a box covers. start, ends: of the lines. */
+function label(context, view, [x, y], whole, isBold, ink, covered, taken, start, ends) {
   const name = shortName(whole);
   context.font = fontOf(ink, isBold);
   const width = context.measureText(name).width;
@@ -179,7 +187,7 @@ function label(context, view, [x, y], whole, isBold, ink, points, taken, start, 
     const box = boxOf(left, top, width);
     if (!hasRoom(view, box, taken)) continue;
     const lines = ends.filter((end) => crosses(box, start, end)).length;
-    const cost = coveredBy(view, box, points) + lines + far / 20;
+    const cost = covered(box) + lines + far / 20;
     if (!best || cost < best.cost) best = { cost, box, left, top };
   }
   if (!best) return;
@@ -209,10 +217,10 @@ function crosses([left, top, right, bottom], [x, y], [toX, toY]) {
   return from < to;
 }
 
-/** How many points a box covers, or touches. */
-function coveredBy(view, box, points) {
-  const [west, north] = view.toPlane(box[0] - REACH, box[1] - REACH);
-  const [east, south] = view.toPlane(box[2] + REACH, box[3] + REACH);
+/** How many points, which reach so far around their places, a box covers or touches. */
+function coveredBy(view, box, points, reach) {
+  const [west, north] = view.toPlane(box[0] - reach, box[1] - reach);
+  const [east, south] = view.toPlane(box[2] + reach, box[3] + reach);
   return points.countIn([west, south, east, north]);
 }
 
@@ -229,36 +237,39 @@ function plate(context, [left, top, right, bottom], ink) {
 const distance = ([x, y], [left, top, right, bottom]) =>
   Math.hypot(Math.max(left - x, 0, x - right), Math.max(top - y, 0, y - bottom));
 
-/** The words of each group that has its middle on the canvas. */
-function groupLabels(context, view, labels, ink, points, taken) {
+/** The words of each group that has its middle on the canvas. most: how many points they may cover. */
+function groupLabels(context, view, labels, ink, covered, taken, most) {
   const middles = labels.map(({ place }) => view.toScreen(...place));
   labels.forEach(({ words }, i) => {
     const others = middles.filter((_, place) => place !== i);
-    if (isOn(view, middles[i])) groupLabel(context, view, words, middles[i], others, ink, points, taken);
+    if (isOn(view, middles[i])) groupLabel(context, view, words, middles[i], others, ink, covered, taken, most);
   });
 }
 
 /** The words of a group where they cover the fewest points, nearer to its middle than to that of any other group;
- *  nothing where there is no such room. */
-function groupLabel(context, view, words, middle, others, ink, points, taken) {
+ *  nothing where there is no such room. What they cover is hidden, so that no point touches a letter. */
+function groupLabel(context, view, words, middle, others, ink, covered, taken, most) {
   const [x, y] = middle;
   const name = shortName(words);
   context.font = fontOf(ink, true);
   const width = context.measureText(name).width;
   let best = null;
-  for (const line of LINES) {
-    for (const left of [x - width / 2, ...ASIDE.flatMap((aside) => [x + aside, x - aside - width])]) {
+  const side = Math.min(view.width, view.height);
+  for (const line of PLACES.map((share) => share * side)) {
+    for (const aside of PLACES.map((share) => share * side)) {
+      const left = x + aside - width / 2;
       const box = boxOf(left, y + line, width);
       const own = distance(middle, box);
       if (!hasRoom(view, box, taken) || others.some((other) => distance(other, box) < own)) continue;
       const away = Math.hypot(line, left + width / 2 - x) / 100;
-      const covered = coveredBy(view, box, points);
-      const cost = covered + POINTS_FOR_DISTANCE * away;
-      if (covered <= MOST_COVERED && (!best || cost < best.cost)) best = { cost, box, left, top: y + line };
+      const n = covered(box);
+      const cost = n + POINTS_FOR_DISTANCE * away;
+      if (n <= most && (!best || cost < best.cost)) best = { n, cost, box, left, top: y + line };
     }
   }
   if (!best) return;
   taken.push(best.box);
+  if (best.n) plate(context, best.box, ink);
   write(context, name, best.left, best.top, ink);
 }
 

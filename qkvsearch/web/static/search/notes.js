@@ -12,6 +12,7 @@ const NOTES = [
   [/^No searched text has (?<words>“.+”)\.$/, "note_noText"],
   [/^No item has “(?<typed>.+)”: searched for “(?<read>.+)”\.$/, "searchedFor"],
   [/^No item has “(?<typed>.+)”: read as “(?<read>.+)”\.$/, "note_readAs"],
+  [/^(?<typed>.+) was read as (?<read>.+): the smaller end comes first\.$/, "note_turned"],
   [/^No item has all of this\.$/, "note_notAll"],
   [/^No item has (?<clause>.+): column '(?<column>.+)' is [^:]+, and only numbers are compared\.$/, "note_noNumber"],
   [/^No item has (?<clause>.+)\. Its words were searched without the quotation marks\.$/, "note_noPhrase"],

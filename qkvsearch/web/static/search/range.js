@@ -57,8 +57,11 @@ export function turned(filter, columns) {
 /** A heading with what its numbers are typed in, and a range with a slider of two thumbs and two fields; null for a column that is no such. mine: what was chosen of the
  *  column; put: told the value that takes its place, "" for none. */
 export function slider(column, counts, mine, put) {
-  if (!Object.keys(counts).length || !isSlider(column, counts, mine)) return null;
-  const [least, most] = extent(counts);
+  // A range that was chosen can be changed even where nothing is left in it.
+  const hasEnds = Object.keys(counts).length > 0 || (mine.length > 0 && column.least !== null);
+  if (!hasEnds || !isSlider(column, counts, mine)) return null;
+  // The catalog's own ends: those of a facet are round, and as far as its results reach.
+  const [least, most] = column.least === null ? extent(counts) : [column.least, column.most];
   const { size, name } = typedIn(column, most);
   const isWhole = size !== 1 || (Number.isInteger(least) && Number.isInteger(most));
   const now = endsOf(mine[0] ?? "").map((end) => (end === "" ? null : asTyped(Number(end), size)));
@@ -69,7 +72,8 @@ export function slider(column, counts, mine, put) {
   const step = stepOf(high - low || 1, isWhole);
   const lowest = tidy(Math.floor(low / step + 1e-9) * step);
   const highest = tidy(Math.ceil(high / step - 1e-9) * step);
-  const shape = { column, name, lowest, highest, step, from, to };
+  const hints = [least, most].map((end) => asTyped(end, size));
+  const shape = { column, name, lowest, highest, step, from, to, hints };
   return drawn(shape, (low, high) => put(value(stored(low, size, -1), stored(high, size, 1))));
 }
 
@@ -85,8 +89,8 @@ function stored(end, size, side) {
   return String(side < 0 ? Math.ceil((end - 0.5) * size) : Math.ceil((end + 0.5) * size) - 1);
 }
 
-/** The fields and the slider, which follow each other; take: told both ends, null where one is open. */
-function drawn({ column, name, lowest, highest, step, from, to }, take) {
+/** The fields and the slider, which follow each other. hints: what the fields say while they are empty; take: told both ends, null where one is open. */
+function drawn({ column, name, lowest, highest, step, from, to, hints }, take) {
   const called = (word) => say(word, { column: text(headingOf(column)).slice(0, 60) }) + (name ? ` (${name})` : "");
   const typed = (word, end, hint) => {
     const attributes = { type: "number", step: "any", value: end ?? "", placeholder: hint, "data-filter": `${column.name} ${word}` };
@@ -96,7 +100,7 @@ function drawn({ column, name, lowest, highest, step, from, to }, take) {
     const attributes = { type: "range", min: lowest, max: highest, step, value: place, "data-filter": `${column.name} ${word} slider` };
     return el("input", { ...attributes, "aria-label": called(word), oninput: follow, onchange: fromThumbs });
   };
-  const fields = [typed("rangeFrom", from, lowest), typed("rangeTo", to, highest)];
+  const fields = [typed("rangeFrom", from, hints[0]), typed("rangeTo", to, hints[1])];
   const thumbs = [thumb("rangeFrom", from ?? lowest), thumb("rangeTo", to ?? highest)];
   const line = el("span", { class: "slider" }, thumbs);
   const places = () => thumbs.map(({ value }) => Number(value)).sort((a, b) => a - b);
