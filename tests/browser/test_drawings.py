@@ -174,6 +174,63 @@ def test_a_number_of_the_query_is_typed_where_it_stands(visit, lesson_file):
         assert entry.input_value() == "1"
 
 
+# Of each bar: where it begins, from where that of the first number does, and its length.
+BARS = """figure => [...figure.querySelectorAll(".cell")].map(({ firstElementChild: box }) => {
+  const moved = Number(box.getAttribute("transform")?.match(/translate\\((\\S+)/)?.[1] ?? 0);
+  return [moved, Number(box.getAttribute("width"))];
+})"""
+
+
+def test_bars_keep_their_scale_while_a_number_of_the_query_is_typed(visit, lesson_file):
+    with visit(lesson_file("ask-match-mix")) as page:
+        figure = page.locator('[data-place="ask-match-mix.scores"]')
+        entry = figure.locator(".entry-of-query")
+        heading = figure.locator(".stage-name")
+        axis = figure.locator(".zero")
+        _, first = np.array(figure.evaluate(BARS)).T
+        drawn = page.evaluate(
+            "figure => figure.querySelector('.cell rect').dataset.wide", figure.element_handle()
+        )
+        entry.fill("2")
+        starts, twice = np.array(figure.evaluate(BARS)).T
+        np.testing.assert_allclose(twice, 2 * first, rtol=1e-9)
+        assert not starts.any()
+        assert twice.max() <= float(drawn) + 1e-6
+        assert heading.text_content() == "score"
+        assert axis.get_attribute("visibility") == "hidden"
+        # Below 0 the bars are as long, and end at the line that the others begin at.
+        entry.fill("-1")
+        starts, below = np.array(figure.evaluate(BARS)).T
+        np.testing.assert_allclose(below, first, rtol=1e-9)
+        np.testing.assert_allclose(starts + below, first.max(), rtol=1e-9)
+        assert axis.get_attribute("visibility") == "inherit"
+        # What would leave the drawing has a smaller scale, and the heading says so.
+        entry.fill("3")
+        _, thrice = np.array(figure.evaluate(BARS)).T
+        np.testing.assert_allclose(thrice, 3 * first / 2, rtol=1e-9)
+        assert heading.text_content() == "score (scale ÷ 2)"
+        entry.fill("-40")
+        starts, far = np.array(figure.evaluate(BARS)).T
+        np.testing.assert_allclose(far, 40 * first / 20, rtol=1e-9)
+        assert starts.min() >= -1e-6
+        assert heading.text_content() == "score (scale ÷ 20)"
+
+
+def test_the_last_step_is_the_last(visit, lesson_file):
+    with visit(lesson_file("ask-match-mix")) as page:
+        figure = page.locator('[data-place="ask-match-mix.context"]')
+        step = figure.locator('[data-does="step"]')
+        assert step.get_attribute("aria-disabled") is None
+        figure.locator('[data-stage="outputs"][data-does]').click()
+        assert step.get_attribute("aria-disabled") == "true"
+        figure.locator(".cell").first.click()
+        told = figure.locator(".told").inner_text()
+        step.click(force=True)
+        assert figure.locator(".told").inner_text() == told
+        press(figure, "back")
+        assert step.get_attribute("aria-disabled") is None
+
+
 def test_a_large_number_of_the_query_is_computed_and_a_word_is_complained_of(visit, lesson_file):
     with visit(lesson_file("ask-match-mix")) as page:
         figure = page.locator('[data-place="ask-match-mix.context"]')

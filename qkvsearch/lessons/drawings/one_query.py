@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from qkvsearch.lessons.drawings.strips import number_of, strengths, strip
-from qkvsearch.lessons.drawings.svg import cut, number, picture, rect, text, wide
+from qkvsearch.lessons.drawings.svg import cut, line, number, picture, rect, text, wide
 from qkvsearch.lessons.markup import Html, element
 from qkvsearch.lessons.messages import say, shown
 
@@ -53,6 +53,8 @@ VALUE_ROOM = WIDE - GUTTER - VALUES + 8
 KEYS_SHARE = 0.15
 # The size of small type.
 SMALL = 12
+# The room for bars of scores whose query is typed, in lengths of the longest one.
+ROOM = 2.0
 # The room for a bar's number, and how far below the bar's middle its calculation stands.
 AMOUNT = 46
 BELOW_BAR = 20
@@ -100,6 +102,7 @@ def one_query(part: Flow, place: str) -> Html:
         tracks = [_track(y, columns) for y in columns.heights]
         inner.append(element("g", *tracks, class_="tracks"))
     inner.append(element("g", *cells, class_="cells", data_stage=stage))
+    inner.append(_axis(part, columns))
     height = columns.end + 6
     if "powers" in part.computed and part.has_weights:
         inner.append(_sum(part, columns))
@@ -196,7 +199,7 @@ def _keys(
 ) -> tuple[list[Html], list[Html], list[Html]]:
     """Return for each key the line from the query, the bar of its number, and its labels."""
     stage = part.shown_stage
-    shares = strengths(steps[stage], stage)[0]
+    shares, zero = _shares(part, stage)
     visible = part.visible()[0]
     keys = steps["keys"]
     write = part.written(stage)
@@ -230,7 +233,7 @@ def _keys(
         cells.append(
             element(
                 "g",
-                *_bar(y, value, write(value), float(shares[j]), columns),
+                *_bar(y, value, write(value), float(shares[j]), zero, columns),
                 calculation,
                 touch,
                 class_="cell" if visible[j] else "cell hides",
@@ -312,15 +315,46 @@ def _track(y: float, columns: _Columns) -> Html:
     )
 
 
-def _bar(y: float, value: float, written: str, share: float, columns: _Columns) -> list[Html]:
-    """Return a bar as long as its share of 1, and its number, which ends at the edge."""
+def _shares(part: Flow, stage: str) -> tuple[np.ndarray, float]:
+    """Return how long each bar is, as a share of the room (S,), and where bars begin.
+
+    A bar below 0 goes from there to the other side. Where the query's numbers can be typed, the
+    longest bar takes half of the room, so that it may become longer.
+    """
+    shares = strengths(part.steps()[stage], stage)[0]
+    if stage == "weights":
+        return shares, 0.0
+    signed = shares * np.sign(np.nan_to_num(part.steps()[stage][0]))
+    low = min(0.0, float(signed.min()))
+    is_typed = not _is_strip(part.steps()["queries"])
+    most = ROOM if is_typed else max(0.0, float(signed.max())) - low or 1.0
+    return shares / most, -low / most
+
+
+def _axis(part: Flow, columns: _Columns) -> Html:
+    """Return the line that bars begin at where some are below 0; the page's script moves it."""
+    _, zero = _shares(part, part.shown_stage)
+    x = BARS + zero * columns.longest
+    visibility = None if zero else "hidden"
+    return line(x, columns.top, x, columns.end, class_="zero", visibility=visibility)
+
+
+def _bar(
+    y: float, value: float, written: str, share: float, zero: float, columns: _Columns
+) -> list[Html]:
+    """Return a bar as long as its share of the room, and its number, which ends at the edge.
+
+    zero: where bars begin, as a share of the room.
+    """
     edge = columns.weights
+    start = zero - share if value < 0 else zero
     box = rect(
         BARS,
         y - 8,
         columns.longest * min(share, 1.0),
         16,
         class_="minus" if value < 0 else None,
+        transform=f"translate({number(start * columns.longest)} 0)" if start else None,
         data_x=number(BARS),
         data_share=number_of(KEYS_SHARE),
         data_wide=number(columns.longest),

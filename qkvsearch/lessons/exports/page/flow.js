@@ -12,7 +12,7 @@ drawings.flow = (figure, say) => {
   const cells = new Map([...figure.querySelectorAll(".cell")].map((cell) => [cell.dataset.at, cell]));
   const paths = [...figure.querySelectorAll(".flows path[data-at]")];
   const grid = figure.querySelector(".cells");
-  const mix = isOne ? startMix(figure, given) : null;
+  const mix = isOne ? startMix(figure, given, say) : null;
   const matrices = Object.fromEntries(
     ["queries", "keys", "values"].map((name) => [name, given[name]?.map((row) => row.map(numbers.held))]),
   );
@@ -165,13 +165,41 @@ drawings.flow = (figure, say) => {
     else box.setAttribute("fill-opacity", least + (most - least) * share);
   };
 
-  const paintCell = (cell, stage, isReached) => {
+  // Of one query whose numbers are typed, bars of scores keep the scale of the lesson's own numbers,
+  // in which the longest bar takes half of the room. ROUND: what that scale may be divided by where
+  // a bar would leave the drawing.
+  const ROOM = 2;
+  const ROUND = [1, 2, 5];
+  const isTyped = figure.querySelector(".of-query[data-n]") !== null;
+  const finite = (stage) => steps[stage].flat().filter(Number.isFinite);
+  const largest = (stage) => Math.max(0, ...finite(stage).map(Math.abs)) || 1;
+  const divisorFor = (needed) => {
+    if (needed <= 1) return 1;
+    const power = 10 ** Math.floor(Math.log10(needed));
+    return power * (ROUND.find((one) => one * power >= needed - 1e-9) ?? 10);
+  };
+  // What a bar as long as the room stands for, where bars begin as a share of the room, and what the
+  // scale was divided by. A hidden score is a score, so the mask changes no bar but its own.
+  const own = {};
+  const scaleOf = (stage) => {
+    if (stage === "weights") return { most: 1, zero: 0, divisor: 1 };
+    if (!isOne || stage === "powers") return { most: largest(stage), zero: 0, divisor: 1 };
+    const found = finite(stage === "masked" && steps.scaled ? "scaled" : stage);
+    const low = Math.min(0, ...found);
+    const span = Math.max(0, ...found) - low;
+    const divisor = isTyped ? divisorFor(span / own[stage]) : 1;
+    const most = isTyped ? own[stage] * divisor : span || 1;
+    return { most, zero: -low / most, divisor };
+  };
+
+  const paintCell = (cell, stage, isReached, { most, zero }) => {
     const [i, j] = cell.dataset.at.split(" ").map(Number);
-    const array = steps[stage];
-    const number = array[i][j];
-    const most = stage === "weights" ? 1 : Math.max(...array.flat().filter(Number.isFinite).map(Math.abs)) || 1;
+    const number = steps[stage][i][j];
     const [box, text] = cell.children;
-    measure(box, isReached && Number.isFinite(number) ? Math.min(Math.abs(number) / most, 1) : 0);
+    const share = isReached && Number.isFinite(number) ? Math.min(Math.abs(number) / most, 1) : 0;
+    measure(box, share);
+    // A bar below 0 ends where the others begin.
+    if (isOne) box.setAttribute("transform", `translate(${(zero - (number < 0 ? share : 0)) * box.dataset.wide} 0)`);
     box.classList.toggle("minus", number < 0);
     text.classList.toggle("veiled", !isReached);
     if (text.textContent || isReached) text.textContent = text.dataset.small ? "" : cellText(number);
@@ -238,15 +266,16 @@ drawings.flow = (figure, say) => {
     // A stage fills cell by cell; the one before it is seen where it has not come.
     const shown = moment.stage === "outputs" ? "weights" : moment.stage;
     grid.dataset.stage = shown;
+    const scale = scaleOf(shown);
     for (const cell of cells.values()) {
       const [i, j] = cell.dataset.at.split(" ").map(Number);
-      const own = moments.findIndex(
+      const before = moments.findIndex(
         (one) => one.stage === moment.stage && one.i === i && (one.j === null || one.j === j),
       );
-      paintCell(cell, shown, place === undefined || moment.stage === "outputs" || own <= place);
+      paintCell(cell, shown, place === undefined || moment.stage === "outputs" || before <= place, scale);
     }
     mark(moment);
-    if (isOne) mix.paint({ steps, matrices, write, calculations }, moment, place === undefined);
+    if (isOne) mix.paint({ steps, matrices, write, calculations, scale }, moment, place === undefined);
     else if (hasWeights) paintFlows(moment, place === undefined);
     for (const button of figure.querySelectorAll("[data-does='stage']")) {
       button.ariaPressed = String(button.dataset.stage === moment.stage);
@@ -317,6 +346,8 @@ drawings.flow = (figure, say) => {
   }
   for (const { lastChild } of cells.values()) if (!lastChild.textContent) lastChild.dataset.small = "yes";
   compute();
+  for (const stage of ["scores", "scaled"]) own[stage] = steps[stage] && ROOM * largest(stage);
+  own.masked = own.scaled ?? own.scores;
   // It opens at its first stage as a whole, and Play begins there, too.
   player.open();
   choose({ i: null, j: null });

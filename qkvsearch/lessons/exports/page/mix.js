@@ -1,9 +1,10 @@
 // The drawing of one query: how its values add up to the mix below.
 
-const startMix = (figure, { number_names: called, in_words: inWords }) => {
+const startMix = (figure, { number_names: called, in_words: inWords }, say) => {
   const svg = figure.querySelector("svg[data-stretch]");
   const late = svg.querySelector(".late");
   const heading = svg.querySelector(".stage-name");
+  const axis = svg.querySelector(".zero");
   const rows = [...svg.querySelectorAll(".mixed")];
   const flows = [...svg.querySelectorAll(".flows path")];
   const bars = [...svg.querySelectorAll(".cell")].map((cell) => cell.firstElementChild);
@@ -125,9 +126,19 @@ const startMix = (figure, { number_names: called, in_words: inWords }) => {
     [...(asking?.children ?? [])].forEach((box, k) => box.classList.toggle("joint", chosen !== null && queries[0][k] * keys[chosen][k] !== 0));
   };
 
-  const paint = ({ steps, matrices, write, calculations }, { stage, j: chosen }, isWhole) => {
+  // The line that bars begin at, where some go to its other side.
+  const paintAxis = (zero) => {
+    const x = Number(bars[0].getAttribute("x")) + zero * bars[0].dataset.wide;
+    axis.setAttribute("x1", x);
+    axis.setAttribute("x2", x);
+    axis.setAttribute("visibility", zero > 0 ? "inherit" : "hidden");
+  };
+
+  const paint = ({ steps, matrices, write, calculations, scale }, { stage, j: chosen }, isWhole) => {
     const { queries, values } = matrices;
-    heading.textContent = called[stage] ?? called.weights;
+    const name = called[stage] ?? called.weights;
+    heading.textContent = scale.divisor > 1 ? say("smaller", { name, n: numbers.shown(scale.divisor) }) : name;
+    paintAxis(scale.zero);
     for (const text of svg.querySelectorAll(".of-query[data-n]")) text.textContent = write.queries(queries[0][text.dataset.n]);
     if (inWords) paintCalculations(stage, calculations);
     paintSum(stage, steps, write);

@@ -18,10 +18,16 @@ const startPlayer = (figure, { moments, show, pause, stride = 1 }) => {
     figure.classList.remove("plays");
     told.ariaLive = null;
   };
+  // It stays a stop of Tab, as whoever steps by keys would lose their place.
+  const isAtEnd = () => !isOpening && place === moments() - 1;
+  const limit = () => {
+    button("step").ariaDisabled = isAtEnd() ? "true" : null;
+  };
   const go = (wanted) => {
     isOpening = false;
     place = Math.min(Math.max(wanted, 0), moments() - 1);
     show(place);
+    limit();
   };
   const next = () => {
     go(place + stride);
@@ -41,12 +47,15 @@ const startPlayer = (figure, { moments, show, pause, stride = 1 }) => {
     go(wanted);
   };
   button("play").addEventListener("click", () => (timer === null ? play() : stop()));
-  button("step").addEventListener("click", () => turnTo(isOpening ? 0 : place + 1));
+  button("step").addEventListener("click", () => {
+    if (!isAtEnd()) turnTo(isOpening ? 0 : place + 1);
+  });
   button("back")?.addEventListener("click", () => turnTo(place - 1));
   button("restart").addEventListener("click", () => turnTo(0));
   const open = () => {
     turnTo(0);
     isOpening = true;
+    limit();
   };
   return { stop, at: () => place, go: turnTo, open };
 };
