@@ -162,6 +162,20 @@ def decimals_of(array: np.ndarray) -> int:
     return max((len(text.partition(".")[2]) for text in written if "≈" not in text), default=0)
 
 
+def are_exact(array: np.ndarray) -> bool:
+    """Return whether `digits()` decimals round some of the numbers, and one more rounds none.
+
+    >>> are_exact(np.array([0.5, 0.125])), are_exact(np.array([0.5])), are_exact(np.array([1 / 3]))
+    (True, False, False)
+    """
+    n = digits()
+    rounds, leaves = (
+        not np.allclose(array, np.round(array, decimals), rtol=0, atol=UNSEEN * 10.0**-decimals)
+        for decimals in (n, n + 1)
+    )
+    return rounds and not leaves
+
+
 def with_decimals(number: float, decimals: int) -> str:
     """Write a number with so many decimals. One too small for that is ≈0, and 0 is nothing at all.
 

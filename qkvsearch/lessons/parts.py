@@ -4,6 +4,7 @@ Parts hold what was computed, unrounded; how they look is decided where they are
 """
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -11,6 +12,7 @@ import numpy as np
 
 from qkvsearch.attention.trace import TraceStep
 from qkvsearch.lessons.drawings import Drawing
+from qkvsearch.lessons.messages import decimals, digits
 from qkvsearch.lessons.quizzes import Quiz
 from qkvsearch.lessons.workbench import MaskName, Workbench
 
@@ -90,7 +92,8 @@ class Matrix:
     """Numbers with a name, a role, and a label for each row and column.
 
     array (rows, columns). symbols: how each cell is written, (rows, columns) of str, or None.
-    visible: bool (rows, columns), False where a mask hides the cell, or None.
+    visible: bool (rows, columns), False where a mask hides the cell, or None. n_decimals: with how
+    many decimals its numbers are written at least, where the usual ones hide that rows add up.
     """
 
     name: str
@@ -100,6 +103,11 @@ class Matrix:
     role: Role
     symbols: np.ndarray | None = None
     visible: np.ndarray | None = None
+    n_decimals: int = 0
+
+    def in_its_decimals(self) -> AbstractContextManager[None]:
+        """Write the numbers in this context with its decimals."""
+        return decimals(max(self.n_decimals, digits()))
 
     @classmethod
     def of(

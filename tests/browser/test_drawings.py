@@ -625,6 +625,29 @@ def test_the_first_step_is_the_first_key_and_a_bar_of_the_mix_says_its_sum(visit
         assert frames.count(True) == 1
 
 
+def test_numbers_of_values_and_of_mixes_say_how_they_come_about(visit, lesson_file):
+    with visit(lesson_file("ask-match-mix"), viewport={"width": 1280, "height": 900}) as page:
+        figure = page.locator('[data-place="ask-match-mix.all"]')
+        told = figure.locator(".told")
+        figure.locator('[data-stage="outputs"][data-does]').click()
+        mix = figure.locator('[data-end="output 2"]')
+        mix.locator(".entry").first.click()
+        said = told.inner_text()
+        assert said == "transformer · Crafts: 0.22 × 0.5 + 0.17 × 1 + 0.61 × 0.25 ≈ 0.43"
+        assert mix.locator(".chosen").count() == 1
+        value = figure.locator('[data-end="value 2"]')
+        value.locator(".entry").nth(2).click()
+        assert told.inner_text() == "transformer · Film: 0.125"
+        # As they are written, the numbers of a value add up to 1; a mix says where they do not.
+        assert sum(map(float, value.locator(".entry").all_text_contents())) == 1
+        for end in figure.locator('[data-end^="output"]').all():
+            seen = sum(map(float, end.locator(".entry").all_text_contents()))
+            wanted = "sum 1" if seen == pytest.approx(1) else "sum ≈ 1"
+            assert end.locator(".sum-of").text_content() == wanted
+        size = "one => parseFloat(getComputedStyle(one).fontSize) * one.getScreenCTM().a"
+        assert all(one.evaluate(size) >= 12 for one in figure.locator(".entry").all()[:5])
+
+
 def test_an_entry_that_is_mended_is_no_longer_complained_of(visit, lesson_file):
     with visit(lesson_file("ask-match-mix")) as page:
         field = page.locator(".entry-of-query").first

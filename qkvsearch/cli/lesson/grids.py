@@ -109,8 +109,10 @@ def _cells(matrix: Matrix) -> list[list[Text]]:
     is_map = matrix.role == "weights"
     visible = matrix.visible
     has_hidden = visible is not None and not np.all(visible)
+    with matrix.in_its_decimals():
+        written = aligned(matrix.array)
     lines = []
-    for i, texts in enumerate(aligned(matrix.array)):
+    for i, texts in enumerate(written):
         line = []
         for j, text in enumerate(texts):
             if has_hidden and visible is not None and not visible[i, j]:

@@ -5,6 +5,7 @@ one query is drawn is in `one_query`; several queries are drawn as a table of ce
 beside it.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -28,7 +29,10 @@ from qkvsearch.lessons.drawings.strips import (
 from qkvsearch.lessons.drawings.svg import curve, cut, number, picture, rect, text, wide
 from qkvsearch.lessons.markup import Html, element
 from qkvsearch.lessons.messages import (
+    are_exact,
+    decimals,
     decimals_of,
+    digits,
     mark,
     say,
     shown,
@@ -54,10 +58,12 @@ MAX_CELL_HEIGHT = 40
 # Of several queries, the second picture: the height of a row, and where the first begins.
 ROW = 34
 TOP = 34
-# How high a turned text is, of its width; the width of a number's box below one, its height, how
-# strong its colour is at most, behind a number; and how far the last name leans out of its column.
+# How high a turned text is, of its width; the width of a number's box below one at least, the size
+# of its type, its height, how strong its colour is at most, behind a number; and how far the last
+# name leans out of its column.
 SLANT = 0.66
 NAMED = 25
+ENTRY = 10
 NAMED_HEIGHT = 18
 NAMED_STRENGTH = 0.5
 LEANS = 30
@@ -221,8 +227,11 @@ class Flow(Drawing):
         if name == "powers":
             most = float(self.steps()["powers"].max())
             return lambda power: shown_power(power, most)
-        decimals = decimals_of(self.steps()[name])
-        return lambda entry: with_decimals(entry, decimals)
+        array = self.steps()[name]
+        if name == "values" and are_exact(array):
+            return _shown_exactly
+        n_decimals = decimals_of(array)
+        return lambda entry: with_decimals(entry, n_decimals)
 
     @property
     def told(self) -> str:
@@ -331,6 +340,11 @@ NUMBERS = {
     "powers": mark("power of e"),
     "weights": mark("weight"),
 }
+
+
+def _shown_exactly(number: float) -> str:
+    with decimals(digits() + 1):
+        return shown(number)
 
 
 def cell_text(number: float) -> str:
@@ -464,14 +478,14 @@ def _flows(part: Flow, place: str) -> Html:
     names = part.value_names
     top = TOP + max((wide(name) * SLANT for name in names), default=0)
     row = ROW + (STRIP if names else 0)
-    named_width = NAMED * min(len(names), MAX_STRIP)
+    n_named = min(len(names), MAX_STRIP)
     height = row * max(len(rows), len(columns))
     of_values = _heights(len(columns), top, height)
     of_outputs = _heights(len(rows), top, height)
     if names:
         # Labels stand above their strips, and the names of the numbers above all of them.
-        values_room = max(_room(columns), named_width)
-        outputs_room = max(_room(rows), named_width + LEANS)
+        values_room = max(_room(columns), n_named * _named_width(part, "values"))
+        outputs_room = max(_room(rows), n_named * _named_width(part, "outputs") + LEANS)
     else:
         values_room = _room(columns) + strip_width(steps["values"]) + 8
         outputs_room = _room(rows) + strip_width(steps["outputs"]) + 8
@@ -507,8 +521,8 @@ def _flows(part: Flow, place: str) -> Html:
             *_named_ends(part, columns, of_values, 0, "value"),
             *_named_ends(part, rows, of_outputs, start, "output"),
         ]
-        heads += _names_of_numbers(names, 0, top)
-        late += _names_of_numbers(names, start, top)
+        heads += _names_of_numbers(names, 0, top, _named_width(part, "values"))
+        late += _names_of_numbers(names, start, top, _named_width(part, "outputs"))
     else:
         ends = [
             *_ends(columns, steps["values"], of_values, values_room - 4, "value"),
@@ -570,6 +584,24 @@ def side_by_side(weights: np.ndarray) -> dict[tuple[int, int], tuple[float, floa
     }
 
 
+def _named_width(part: Flow, name: str) -> float:
+    """Return the width of each column of these vectors, in which the longest number fits."""
+    write = part.written(name)
+    longest = max(wide(write(entry), ENTRY) for entry in part.steps()[name].ravel().tolist())
+    return max(NAMED, math.ceil(longest + 1))
+
+
+def _sum_of_shares(vector: np.ndarray, write: Callable[[float], str]) -> str:
+    """Return what an output's numbers add up to as they are written; "" where they are no shares.
+
+    They are rounded, so that what is shown may give another sum.
+    """
+    if not np.isclose(vector.sum(), 1):
+        return ""
+    seen = sum(float(write(entry).replace("≈", "").replace("−", "-")) for entry in vector.tolist())
+    return say("sum {total}", total="1" if np.isclose(seen, 1) else "≈ 1")
+
+
 def _named_ends(
     part: Flow, labels: Sequence[str], heights: Sequence[float], x: float, role: str
 ) -> list[Html]:
@@ -577,38 +609,43 @@ def _named_ends(
     vectors = part.steps()[f"{role}s"]
     write = part.written(f"{role}s")
     shares = strengths(vectors, "")
+    width = _named_width(part, f"{role}s")
+    right = x + width * min(vectors.shape[1], MAX_STRIP) - 2
     ends = []
     for place, (label, y) in enumerate(zip(labels, heights, strict=True)):
-        words = text(x, y - 4, cut(label, END_LABEL))
+        words = [text(x, y - 4, cut(label, END_LABEL))]
+        if role == "output":
+            total = _sum_of_shares(vectors[place], write)
+            words.append(text(right, y - 4, total, "end", class_="side sum-of"))
         boxes = []
         for k, (entry, share) in enumerate(
             zip(vectors[place, :MAX_STRIP].tolist(), shares[place].tolist(), strict=False)
         ):
-            left = x + NAMED * k
+            left = x + width * k
             boxes += [
                 rect(
                     left,
                     y,
-                    NAMED - 2,
+                    width - 2,
                     NAMED_HEIGHT,
                     rx="2",
                     class_="minus" if entry < 0 else None,
                     fill_opacity=number_of(NAMED_STRENGTH * share),
                 ),
-                text(left + NAMED / 2 - 1, y + 13, write(entry), "middle", class_="entry"),
+                text(left + width / 2 - 1, y + 13, write(entry), "middle", class_="entry"),
             ]
         of_end = {"data_role": role, "data_end": f"{role} {place}"}
         ends.append(
-            element("g", words, *boxes, class_="end", data_most=str(NAMED_STRENGTH), **of_end)
+            element("g", *words, *boxes, class_="end", data_most=str(NAMED_STRENGTH), **of_end)
         )
     return ends
 
 
-def _names_of_numbers(names: Sequence[str], x: float, top: float) -> list[Html]:
+def _names_of_numbers(names: Sequence[str], x: float, top: float, width: float) -> list[Html]:
     """Return the names of the numbers of vectors, turned, above their strips from x on."""
     headings = []
     for k, name in enumerate(names[:MAX_STRIP]):
-        at = x + NAMED * (k + 0.5)
+        at = x + width * (k + 0.5)
         turn = f"rotate(-45 {number(at)} {number(top)})"
         headings.append(text(at, top, name, class_="side", transform=turn))
     return headings

@@ -170,10 +170,11 @@ def _matrix(matrix: Matrix) -> Iterator[str]:
     role = say(ROLE_NAMES[matrix.role])
     yield f"**{_prose(matrix.name)}** ({role}, {rows} × {columns})"
     hidden = np.zeros((rows, columns), bool) if matrix.visible is None else ~matrix.visible
-    cells = [
-        [f"{shown(value)} ✕" if gone else shown(value) for value, gone in zip(*row, strict=True)]
-        for row in zip(matrix.array, hidden, strict=True)
-    ]
+    with matrix.in_its_decimals():
+        cells = [
+            [f"{shown(value)} ✕" if gone else shown(value) for value, gone in zip(*row, strict=True)]
+            for row in zip(matrix.array, hidden, strict=True)
+        ]
     yield _labelled(matrix.rows, matrix.columns, cells)
     if hidden.any():
         yield say("✕: hidden.")

@@ -81,6 +81,7 @@ def drawing_words() -> dict[str, str]:
         "layerAndHead": say("layer {layer}, head {head}"),
         "pointAt": say("Point at a cell or choose one to see how its number comes about."),
         "queryOf": say("number of the query: {word}"),
+        "sumOf": say("sum {total}"),
         "smaller": say("{name} (scale ÷ {n})"),
         "pointAtBar": say("Choose a bar to see how its number comes about."),
     }

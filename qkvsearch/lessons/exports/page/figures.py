@@ -121,7 +121,8 @@ def _cells(part: Matrix, i: int) -> Iterable[Html]:
     symbols = part.symbols if _row_symbols(part) is None else None
     for j, number in enumerate(np.asarray(part.array, dtype=float)[i]):
         is_hidden = part.visible is not None and not part.visible[i][j]
-        written: list[str] = [element("span", shown(number), class_="value")]
+        with part.in_its_decimals():
+            written: list[str] = [element("span", shown(number), class_="value")]
         if is_hidden:
             written += [" ", element("span", say("hidden"), class_="unseen")]
         if symbols is not None and (symbol := _symbol(symbols, part, i, j)):

@@ -47,6 +47,7 @@ drawings.flow = (figure, say) => {
     if (!inWords) return shown;
     const all = steps[name].flat();
     if (name === "powers") return (power) => numbers.shownPower(power, Math.max(...all));
+    if (name === "values" && numbers.areExact(all)) return numbers.shownExactly;
     // What is typed into a query is written as it was typed.
     const decimals = name === "queries" ? null : numbers.decimalsOf(all);
     return decimals === null ? shown : (number) => numbers.withDecimals(number, decimals);
@@ -127,11 +128,11 @@ drawings.flow = (figure, say) => {
     const entries = value.filter(Boolean);
     return entries.length === 1 && entries[0] === 1 ? names[value.indexOf(1)] : `(${named(value)})`;
   };
-  // Of one query: what a number of its mix is the sum of.
-  const ofQuality = (k) => {
-    const [[weights], parts] = [steps.weights, matrices.values.map((value) => value[k])];
+  // What a number of the mix of a query is the sum of.
+  const ofQuality = (k, i = 0) => {
+    const [weights, parts] = [steps.weights[i], matrices.values.map((value) => value[k])];
     const [left, right] = [write.weights, parts.every(Number.isInteger) ? shown : write.values];
-    return `${names[k] ?? k + 1}: ${products(weights, parts, left, right)} ${equals(sumOf(weights, parts, left, right), write.outputs(steps.outputs[0][k]))}`;
+    return `${names[k] ?? k + 1}: ${products(weights, parts, left, right)} ${equals(sumOf(weights, parts, left, right), write.outputs(steps.outputs[i][k]))}`;
   };
   const ofRow = (stage, i) => {
     if (stage !== "outputs") return columns.map((column, j) => `${column} ${write[stage](steps[stage][i][j])}`).join(", ");
@@ -140,6 +141,12 @@ drawings.flow = (figure, say) => {
       steps.weights[i][j] ? [`${shown(steps.weights[i][j])}·${list(matrices.values[j])}`] : [],
     );
     return `${parts.join(" + ") || 0} = ${list(steps.outputs[i])}`;
+  };
+  // What the numbers of an output add up to as they are written, where they are shares.
+  const sumOfShares = (vector) => {
+    const [all, seen] = [vector, vector.map((number) => held(write.outputs(number)))].map((found) => found.reduce((sum, one) => sum + one, 0));
+    if (Math.abs(all - 1) > 1e-6) return "";
+    return say("sumOf", { total: Math.abs(seen - 1) > 1e-6 ? "≈ 1" : "1" });
   };
   // What has been computed of a pair up to this stage; of one query, all steps.
   const ofPair = (stage, i, j) =>
@@ -245,6 +252,7 @@ drawings.flow = (figure, say) => {
       path.classList.toggle("chosen", row === i && column === j);
       path.classList.toggle("moving", stage === "outputs" && isMeant && weight > 0.02);
     }
+    for (const one of figure.querySelectorAll(".end .chosen")) one.classList.remove("chosen");
     for (const end of figure.querySelectorAll("[data-end]")) {
       const [role, place] = end.dataset.end.split(" ");
       const vectors = role === "output" ? steps.outputs : matrices.values;
@@ -255,6 +263,8 @@ drawings.flow = (figure, say) => {
         box.classList.toggle("minus", vector[k] < 0);
       });
       [...end.querySelectorAll(".entry")].forEach((text, k) => (text.textContent = write[`${role}s`](vector[k])));
+      const total = end.querySelector(".sum-of");
+      if (total) total.textContent = sumOfShares(vector);
       end.dataset.value = JSON.stringify(vector);
       // An output is there once it is mixed.
       const isMixed = stage === "outputs" && (isWhole || Number(place) <= i);
@@ -337,6 +347,29 @@ drawings.flow = (figure, say) => {
     row.addEventListener("click", () => {
       player.stop();
       telling(ofQuality(Number(row.dataset.quality)));
+    });
+  }
+  // A number of a value or of a mix, where it is written.
+  for (const end of figure.querySelectorAll(".end:has(.entry)")) {
+    const [role, place] = end.dataset.end.split(" ");
+    const [boxes, texts] = ["rect", ".entry"].map((kind) => [...end.querySelectorAll(kind)]);
+    boxes.forEach((box, k) => {
+      const answer = () => {
+        const number = () => `${names[k]}: ${write.values(matrices.values[place][k])}`;
+        const owner = (role === "output" ? rows : columns)[place];
+        telling(`${owner} · ${role === "output" ? ofQuality(k, Number(place)) : number()}`);
+        for (const one of figure.querySelectorAll(".end .chosen")) one.classList.remove("chosen");
+        box.classList.add("chosen");
+      };
+      for (const shape of [box, texts[k]]) {
+        shape.addEventListener("click", () => {
+          player.stop();
+          answer();
+        });
+        shape.addEventListener("pointerenter", () => {
+          if (!figure.classList.contains("plays")) answer();
+        });
+      }
     });
   }
   for (const svg of figure.querySelectorAll("svg")) {

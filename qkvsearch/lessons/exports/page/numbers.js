@@ -73,6 +73,12 @@ const numbers = (() => {
       const text = withDecimals(number, DIGITS);
       return text === "≈0" ? 0 : (text.replace(/0+$/, "").split(".")[1]?.length ?? 0);
     }));
+  // Whether the usual decimals round some of the numbers, and one more rounds none.
+  const areExact = (found) => {
+    const isRounded = (decimals) => (number) => Math.abs(Number(number.toFixed(decimals)) - number) > UNSEEN * 10 ** -decimals;
+    return found.some(isRounded(DIGITS)) && !found.some(isRounded(DIGITS + 1));
+  };
+  const shownExactly = (number) => String(Number(number.toFixed(DIGITS + 1))).replace("-", "−");
   const withDecimals = (number, decimals) => {
     if (number === 0 || !(Math.abs(number) < EXACT)) return shown(number);
     const text = (number * ROUNDING).toFixed(decimals);
@@ -140,5 +146,5 @@ const numbers = (() => {
     return Math.abs(number - Number(shown(wanted).replace("−", "-").replace("≈", ""))) <= 1e-9 * Math.max(1, Math.abs(number));
   };
 
-  return { one, gives, shown, decimalsOf, withDecimals, shownPower, held, heat, isRight, isAnswer, hint };
+  return { one, gives, shown, areExact, shownExactly, decimalsOf, withDecimals, shownPower, held, heat, isRight, isAnswer, hint };
 })();
