@@ -233,7 +233,7 @@ def test_an_arrow_without_length_has_no_angle():
 
 def test_each_bar_of_a_sum_begins_where_the_last_one_ended():
     numbers = np.array([3.0, -1.0])
-    part = Total("t", "", "ab", ["", ""], numbers, 2.0, "others", "all", ["of", "number", "note"])
+    part = Total("t", "", "ab", numbers, 2.0, "others", "all", ["of", "number"])
     (drawn,) = part.pictures("here")
     bars = re.findall(r'<rect x="([\d.]+)" y="[\d.]+" width="([\d.]+)"', drawn)
     starts, lengths = np.array(bars, float).T

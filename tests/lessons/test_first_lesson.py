@@ -8,7 +8,7 @@ from qkvsearch.lessons.compute.videos import (
     categories,
     occurrences,
     shared_videos,
-    viewers_of,
+    titles,
     watched,
     watched_keys,
     word_categories,
@@ -70,18 +70,21 @@ def test_the_neighbours_move_a_word_towards_theirs(taught):
     assert computed["contextual"][0, 0] > computed["V"][-1, 0]
 
 
-def test_watched_videos_speak_more_for_one_that_more_of_their_viewers_watched(taught):
+def test_the_numbers_of_watched_videos_add_up_to_one_that_asks(taught):
     step = next(s for s in taught("ask-match-mix").steps if "three" in s.computed)
-    three = step.computed["three"]
-    n_viewers, n_both = viewers_of("w240")
-    shares = (n_both[2] / n_viewers)[three]
-    numbers = watched_keys("w240")[2][three]
-    assert (np.diff(numbers[np.argsort(shares, kind="stable")]) > 0)[0]
-    # What is said of the toy truck, and of the video that the mask hides.
-    assert n_both[0, three].sum() == watched_keys("w240")[0, three].sum() == 0
+    numbers = watched_keys("w240")
     history, may_attend = watched("w240")
-    assert len(three) == 3 < len(history)
-    assert VIDEOS[int(np.flatnonzero(~may_attend)[0])] == "v157"
+    # Each of the videos asks with a 1.
+    np.testing.assert_allclose(numbers @ np.ones(len(history)), step.computed["K"][:, 1])
+    assert len(step.computed["three"]) == 3 < len(history)
+    # What is said of the video that the mask hides: it is one of those, with no number for itself.
+    (hidden,) = np.flatnonzero(~may_attend)
+    assert VIDEOS[hidden] == "v157"
+    itself = next(n for n, title in enumerate(history) if title == titles()[hidden])
+    assert numbers[hidden, itself] == 0
+    assert step.computed["n_for_hum"] == (numbers[hidden] > 0).sum() > len(history) / 2
+    # Of viewer 1, its number is below 0.
+    assert watched_keys("w172")[hidden].sum() < 0
 
 
 def test_a_drawing_opens_at_the_stage_that_is_new_in_its_step(taught):

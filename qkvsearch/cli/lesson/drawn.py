@@ -110,18 +110,16 @@ def _heads(heads: Heads, width: int) -> Iterator[Text]:
 
 def _total(total: Total, width: int) -> Iterator[Text]:
     """Draw the bar of each number, and that of all together."""
-    labels = [printable(label) for label, _, _ in total.lines]
+    labels = [printable(label) for label, _ in total.lines]
     left = max(map(cell_len, labels))
-    most = max(abs(value) for _, value, _ in total.lines) or 1.0
+    most = max(abs(value) for _, value in total.lines) or 1.0
     longest = max(min(BAR_LENGTH, width - left - GAP - 8), 1)
     last = len(labels) - 1
-    for place, (label, (_, value, note)) in enumerate(zip(labels, total.lines, strict=True)):
+    for place, (label, (_, value)) in enumerate(zip(labels, total.lines, strict=True)):
         line = Text(padded(label, left) + " " * GAP)
         colour = COLOURS["output" if place == last else "score"]
         line.append("−" * (value < 0) + bar(abs(value) / most, longest), style=colour)
         line.append(f" {shown(value)}")
-        if note and cell_len(line.plain) + GAP + cell_len(note) <= width:
-            line.append(" " * GAP + note, style="dim")
         yield line
 
 

@@ -94,16 +94,6 @@ def watched_keys(user: str, word: str = "transformer") -> np.ndarray:
     return (weights[:, _rows()].T * scale).round(2)
 
 
-def viewers_of(user: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return how many people watched each video that a user watched (n_watched,), and how many of
-    these people watched each of the eight (8, n_watched)."""
-    history = _history(user)
-    has_watched = (_sample()[1].matrix() > 0).astype(int)
-    of_history = has_watched[:, history]
-    n_viewers = np.asarray(of_history.sum(axis=0)).ravel()
-    return n_viewers, (has_watched[:, _rows()].T @ of_history).toarray()
-
-
 @cache
 def _sample() -> tuple[Catalog, Interactions]:
     dataset = read_source("sample:videos")

@@ -271,10 +271,17 @@ def _calculation(part: Flow, steps: dict[str, np.ndarray], j: int) -> str:
     if _is_strip(steps["keys"]):
         pairs = [pair for pair in pairs if pair[0] and pair[1]]
     products = [f"{write_query(a)} × {write_key(b)}" for a, b in pairs]
-    return " + ".join(
+    written = " + ".join(
         f"{products.count(one)} × ({one})" if products.count(one) > 1 else one
         for one in dict.fromkeys(products)
     )
+    total = sum(_read(write_query(a)) * _read(write_key(b)) for a, b in pairs)
+    score = _read(part.written("scores")(float(steps["scores"][0, j])))
+    return written if np.isclose(total, score, rtol=0, atol=1e-9) else f"≈ {written}"
+
+
+def _read(written: str) -> float:
+    return float(written.replace("≈", "").replace("−", "-"))
 
 
 def _sum(part: Flow, columns: _Columns) -> Html:

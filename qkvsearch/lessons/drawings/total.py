@@ -13,11 +13,10 @@ from qkvsearch.lessons.messages import decimals_of, say, with_decimals
 
 # All lengths are in units of the picture, which is as wide as this.
 WIDE = 360
-# Where the bars begin and end, where their numbers end, and where the notes begin.
+# Where the bars begin, how long they are at most, and where their numbers end.
 BARS = 112
-LONGEST = 118
-NUMBERS = 274
-NOTES = 282
+LONGEST = 200
+NUMBERS = 358
 # The height of a line, of a bar in it, and where the first line begins.
 LINE = 22
 BAR = 14
@@ -31,26 +30,25 @@ class Total(Drawing):
     # One word, unique in its lesson.
     name: str
     caption: str
-    # What each of the few numbers belongs to, and more about it.
+    # What each of the few numbers belongs to.
     labels: Sequence[str]
-    notes: Sequence[str]
     # The few numbers (n,), and the sum of the others.
     numbers_shown: np.ndarray
     rest: float
     # What the others and the total are called.
     rest_label: str
     total_label: str
-    # What the labels, the numbers and the notes are.
+    # What the labels and the numbers are.
     columns: Sequence[str]
 
     @property
-    def lines(self) -> list[tuple[str, float, str]]:
-        """Return the label, the number and the note of each line, the total last."""
+    def lines(self) -> list[tuple[str, float]]:
+        """Return the label and the number of each line, the total last."""
         lines = [
-            (label, float(value), note)
-            for label, value, note in zip(self.labels, self.numbers_shown, self.notes, strict=True)
+            (label, float(value))
+            for label, value in zip(self.labels, self.numbers_shown, strict=True)
         ]
-        return [*lines, (self.rest_label, float(self.rest), ""), (self.total_label, self.total, "")]
+        return [*lines, (self.rest_label, float(self.rest)), (self.total_label, self.total)]
 
     def written(self, value: float) -> str:
         """Write a number with the decimals that all of them have."""
@@ -63,9 +61,7 @@ class Total(Drawing):
 
     @property
     def told(self) -> str:
-        each = say(", ").join(
-            f"{label} {self.written(value)}" for label, value, _ in self.lines[:-1]
-        )
+        each = say(", ").join(f"{label} {self.written(value)}" for label, value in self.lines[:-1])
         return say(
             "{parts}: together {label} {total}.",
             parts=each,
@@ -75,23 +71,22 @@ class Total(Drawing):
 
     @property
     def tables(self) -> list[NumberTable]:
-        return [(list(self.columns), [[label, value, note] for label, value, note in self.lines])]
+        return [(list(self.columns), [[label, value] for label, value in self.lines])]
 
     def numbers(self) -> dict[str, Any]:
-        return {"rows": [label for label, _, _ in self.lines], "total": self.total}
+        return {"rows": [label for label, _ in self.lines], "total": self.total}
 
     def pictures(self, place: str) -> list[Html]:
         """Return the bars."""
-        ends = np.cumsum([0.0, *(value for _, value, _ in self.lines[:-1])])
+        ends = np.cumsum([0.0, *(value for _, value in self.lines[:-1])])
         low, high = min(0.0, float(ends.min())), max(0.0, float(ends.max()))
         unit = LONGEST / (high - low or 1.0)
         inner = [
             text(0, 12, self.columns[0], class_="side"),
             text(BARS, 12, self.columns[1], class_="side"),
-            text(NOTES, 12, self.columns[2], class_="side", data_x=number(NOTES)),
         ]
         last = len(self.lines) - 1
-        for n, (label, value, note) in enumerate(self.lines):
+        for n, (label, value) in enumerate(self.lines):
             y = TOP + (n + 0.5) * LINE
             start = 0.0 if n == last else float(ends[n])
             left = min(start, start + value) - low
@@ -106,7 +101,6 @@ class Total(Drawing):
                     class_="amount total" if n == last else "amount",
                     data_x=number(NUMBERS),
                 ),
-                text(NOTES, y + 4, note, class_="side", data_x=number(NOTES)),
             ]
         height = TOP + LINE * len(self.lines) + 2
         drawn = picture(WIDE, height, f"{place}-total", self.caption, self.told, *inner)

@@ -113,7 +113,11 @@ drawings.flow = (figure, say) => {
   };
   // What stands below the bar of one query.
   const calculations = {
-    scores: (j) => products(matrices.queries[0], matrices.keys[j], write.queries, write.keys),
+    scores: (j) => {
+      const [a, b] = [matrices.queries[0], matrices.keys[j]];
+      const isAbout = equals(sumOf(a, b, write.queries, write.keys), write.scores(steps.scores[0][j])).startsWith("≈");
+      return `${isAbout ? "≈ " : ""}${products(a, b, write.queries, write.keys)}`;
+    },
     scaled: (j) => `${write.scores(steps.scores[0][j])} ÷ ${shown(Number(settings.temperature))}`,
     powers: (j) => `e^${write.masked(steps.masked[0][j])}`,
     weights: (j) => [steps.powers[0][j], sumOfPowers(0)].map(write.powers).join(" ÷ "),
