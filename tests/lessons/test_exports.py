@@ -97,7 +97,8 @@ def test_tables_in_markdown_are_well_formed_and_hold_the_numbers(taught, name):
     found = list(tables(text))
     for matrix in parts(made, Matrix):
         rows, columns = matrix.array.shape
-        cells = [[shown(value) for value in row] for row in matrix.array]
+        with matrix.in_its_decimals():
+            cells = [[shown(value) for value in row] for row in matrix.array]
         bare = [[[cell.removesuffix(" ✕") for cell in row[1:]] for row in rows] for rows in found]
         assert cells in bare, matrix.name
         assert f"{rows} × {columns})" in text

@@ -171,10 +171,11 @@ def _matrix(matrix: Matrix) -> Iterator[str]:
     yield f"**{_prose(matrix.name)}** ({role}, {rows} × {columns})"
     hidden = np.zeros((rows, columns), bool) if matrix.visible is None else ~matrix.visible
     with matrix.in_its_decimals():
-        cells = [
-            [f"{shown(value)} ✕" if gone else shown(value) for value, gone in zip(*row, strict=True)]
-            for row in zip(matrix.array, hidden, strict=True)
-        ]
+        written = [[shown(value) for value in row] for row in matrix.array]
+    cells = [
+        [f"{number} ✕" if gone else number for number, gone in zip(*row, strict=True)]
+        for row in zip(written, hidden, strict=True)
+    ]
     yield _labelled(matrix.rows, matrix.columns, cells)
     if hidden.any():
         yield say("✕: hidden.")
