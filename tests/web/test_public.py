@@ -29,5 +29,23 @@ def test_the_owners_pages_are_not_there(public, client, path):
     assert client.get(path, headers=BROWSER).status_code == 200
 
 
+def test_the_pages_ask_for_no_user_and_no_sql(public, client):
+    for path, fields in (("/", {"as-user", "condition"}), ("/recommend", {"user-part"})):
+        assert owners(public, path) == owners(client, path) == fields
+        assert ' class="public"' in public.get(path, headers=BROWSER).text
+        assert ' class="public"' not in client.get(path, headers=BROWSER).text
+    assert owners(public, "/map") == {"user-field"}
+    style = public.get("/static/base.css").text
+    assert re.search(r"\.public \.owners \{ display: none !important; \}", style)
+
+
+def owners(client, path):
+    """The ids of what customers do not see of a page."""
+    page = client.get(path, headers=BROWSER).text
+    tags = re.findall(r"<[^>]* class=\"[^\"]*\bowners\b[^>]*>|<[^>]*>", page)
+    found = [tag for tag in tags if re.search(r'class="[^"]*\bowners\b', tag)]
+    return {re.search(r'\bid="([^"]*)"', tag).group(1) for tag in found}
+
+
 def test_the_api_answers_the_pages(public):
     assert public.get("/api/v1/search?q=bread").json()["hits"]

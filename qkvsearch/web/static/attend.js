@@ -169,7 +169,7 @@ function show({ answer, control: other }, asked, isNewest) {
   byId("notes").replaceChildren(...notes);
   const { words: names, layers, heads, hasLayers } = reading;
   byId("size").textContent = say(hasLayers ? "size" : "sizeOnly", {
-    words: count(names.length), tokens: count(answer.tokens.length), layers, heads,
+    words: count(names.filter((name) => !isSpecial(name)).length), tokens: count(answer.tokens.length), layers, heads,
   });
   byId("reading").hidden = names.length === 0;
   if (names.length === 0) return;
@@ -283,8 +283,18 @@ function mapSaid() {
   return said.join(" ");
 }
 
+/** What a word attends to most: to words of the sentence, and to the marks around it together. */
 function sentence(i) {
-  const row = weights()[i];
+  const marks = weights()[i].filter((weight, j) => weight && isSpecial(reading.words[j]));
+  const ofMarks = marks.reduce((sum, weight) => sum + weight, 0);
+  if (!ofMarks) return toWords(i);
+  const hasWords = weights()[i].some((weight, j) => weight && !isSpecial(reading.words[j]));
+  if (!hasWords) return say("attendsMarksAlone", { word: `“${text(reading.words[i])}”` });
+  return say("attendsMarks", { said: toWords(i), weight: share(ofMarks) });
+}
+
+function toWords(i) {
+  const row = weights()[i].map((weight, j) => (isSpecial(reading.words[j]) ? 0 : weight));
   const [first, second] = byWeight(row);
   if (!row[first]) return say("attendsNothing", { word: `“${text(reading.words[i])}”` });
   const said = { word: `“${text(reading.words[i])}”`, first: `“${text(reading.words[first])}”`, weight: share(row[first] ?? 0) };

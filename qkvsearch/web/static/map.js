@@ -222,10 +222,10 @@ function listMiddle() {
   return near[0];
 }
 
-/** An item by its row, with the value that gives it its colour among its cells. */
+/** An item by its row, with the value that gives it its colour among its cells. A range is no value. */
 function itemOf(row) {
   const { items, colour, places } = answer;
-  const value = colour?.labels[colour.codes[row]];
+  const value = colour?.kind === "ranges" ? undefined : colour?.labels[colour.codes[row]];
   const cells = value === undefined ? {} : { [colour.column]: value };
   return { ...cells, id: items.ids[row], title: items.titles[row], [PLACE]: places[row], row };
 }

@@ -230,6 +230,18 @@ def test_a_link_says_everything(visit, films, page):
         assert again.locator("#side").inner_text() == shown
 
 
+def test_a_range_that_gives_the_colour_is_no_value_of_an_item(page):
+    listed = []
+    for colour in ("-", "year"):
+        page.select_option("#colour", colour)
+        page.wait_for_url(f"**colour={colour}**")
+        page.wait_for_load_state("networkidle")
+        listed.append(page.locator("#near li").all_inner_texts())
+    assert listed[0] == listed[1]
+    assert listed[0]
+    assert all(re.search(r"\b(19|20)\d\d\b(?!\s*[–-])", one) for one in listed[1])
+
+
 def test_what_is_refused_is_said(visit, films):
     with visit(films, "/map?user=nobody", ("404 (Not Found)",)) as page:
         page.wait_for_selector("#failed:not([hidden])")
