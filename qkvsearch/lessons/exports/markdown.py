@@ -171,10 +171,10 @@ def _matrix(matrix: Matrix) -> Iterator[str]:
     yield f"**{_prose(matrix.name)}** ({role}, {rows} × {columns})"
     hidden = np.zeros((rows, columns), bool) if matrix.visible is None else ~matrix.visible
     with matrix.in_its_decimals():
-        written = [[shown(value) for value in row] for row in matrix.array]
+        numbers = [[shown(value) for value in row] for row in matrix.array]
     cells = [
         [f"{number} ✕" if gone else number for number, gone in zip(*row, strict=True)]
-        for row in zip(written, hidden, strict=True)
+        for row in zip(numbers, hidden, strict=True)
     ]
     yield _labelled(matrix.rows, matrix.columns, cells)
     if hidden.any():
