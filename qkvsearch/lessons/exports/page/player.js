@@ -18,10 +18,10 @@ const startPlayer = (figure, { moments, show, pause, stride = 1 }) => {
     figure.classList.remove("plays");
     told.ariaLive = null;
   };
-  // It stays a stop of Tab, as whoever steps by keys would lose their place.
+  // It stays a button that can be pressed: whoever steps by keys would lose their place.
   const isAtEnd = () => !isOpening && place === moments() - 1;
   const limit = () => {
-    button("step").ariaDisabled = isAtEnd() ? "true" : null;
+    button("step").classList.toggle("spent", isAtEnd());
   };
   const go = (wanted) => {
     isOpening = false;
