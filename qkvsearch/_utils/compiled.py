@@ -2,6 +2,7 @@
 
 import builtins
 import os
+import pickle
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -72,7 +73,7 @@ with _ignoring_the_current_folder():
     from llvmlite import ir
     from numba import njit, types
     from numba.core import cgutils
-    from numba.core.caching import CompileResultCacheImpl, FunctionCache
+    from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile
     from numba.extending import intrinsic
 
 
@@ -102,10 +103,40 @@ class _CacheImpl(CompileResultCacheImpl):
     )
 
 
+# What reading the code of an older version raises, which names a class that is gone or renamed. An
+# upgrade leaves such files in place, and numba reads them before it sees that they are old.
+OF_OLDER_VERSION = (AttributeError, ImportError, EOFError, pickle.UnpicklingError)
+
+
+class CacheFile(IndexDataCacheFile):
+    """numba's files of a compiled function. What cannot be read is compiled anew."""
+
+    def _load_index(self) -> dict[Any, str]:
+        try:
+            found: dict[Any, str] = super()._load_index()
+        except OF_OLDER_VERSION:
+            return {}
+        return found
+
+    def _load_data(self, name: str) -> Any:
+        try:
+            return super()._load_data(name)
+        except OF_OLDER_VERSION:
+            return None
+
+
 class _Cache(FunctionCache):
     """The cache on disk of a compiled function: beside its source, or in the user's cache."""
 
     _impl_class = _CacheImpl
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)
+        self._cache_file = CacheFile(
+            cache_path=self._cache_path,
+            filename_base=self._impl.filename_base,
+            source_stamp=self._impl.locator.get_source_stamp(),
+        )
 
 
 # All of fastmath, except that NaNs are kept.
