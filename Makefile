@@ -1,6 +1,8 @@
 # Two commands from a fresh clone: make demo, make test. Needs Python 3.11+ and a package index.
 PYTHON ?= python3
 BIN := .venv/bin
+# Where it is set, each command that a test starts compiles the whole package again.
+unexport PYTHONDONTWRITEBYTECODE
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
 .PHONY: demo model test test-all test-engines lint docs lock translations bench mutants faults wheel \
