@@ -82,6 +82,7 @@ def drawing_words() -> dict[str, str]:
         "pointAt": say("Point at a cell or choose one to see how its number comes about."),
         "queryOf": say("number of the query: {word}"),
         "sumOf": say("sum {total}"),
+        "wasBefore": say("{row}, before: {numbers}"),
         "smaller": say("{name} (scale ÷ {n})"),
         "pointAtBar": say("Choose a bar to see how its number comes about."),
     }
@@ -193,6 +194,9 @@ def _flow(part: Flow, place: str) -> list[Html]:
     if part.askers:
         askers = [(str(n), asker.label) for n, asker in enumerate(part.askers)]
         controls.append(choice("asker", say("who asks"), askers, "0", place))
+    if part.replacements:
+        words = [(str(n), one.label) for n, one in enumerate(part.replacements)]
+        controls.append(choice("replacement", part.replaced, words, "0", place))
     if len(rows) > 1:
         controls.append(choice("row", part.asks, rows, "0", place))
     if len(columns) > 1:
