@@ -48,6 +48,11 @@ MARGIN = 1.08
 # Of several queries, the first picture: a cell, at most; and without a number in it, below.
 CELL = 64
 MIN_CELL = 30
+# Before a lesson has matrices, a cell has a number of a few digits, and what flows stands beside it.
+WORD_CELL = 54
+# How far a turned text reaches to the right, of its width, and the margin behind it.
+SLANT = 0.71
+MARGIN_RIGHT = 6
 # As wide as this, it has room for all digits of its number; a narrower one has two decimals.
 NUMBER_CELL = 44
 MAX_CELL_HEIGHT = 40
@@ -417,22 +422,28 @@ class _Grid:
     is_turned: bool
 
     @classmethod
-    def of(cls, rows: Sequence[str], columns: Sequence[str]) -> "_Grid":
-        """Return the grid for these labels."""
+    def of(cls, rows: Sequence[str], columns: Sequence[str], most: float = CELL) -> "_Grid":
+        """Return the grid for these labels. most: the width of a cell at most."""
         widest_row = max(map(wide, rows), default=0)
         widest_column = max(map(wide, columns), default=0)
         left = min(widest_row * MARGIN, LABEL) + 14
-        width = min((WIDE - left - 2) / len(columns), CELL)
+        width = min((WIDE - left - 2) / len(columns), most)
         height = min(max(width, MIN_CELL), MAX_CELL_HEIGHT)
         is_turned = widest_column > width - 4
         top = 22 + (min(widest_column, LABEL) * 0.72 + 10 if is_turned else 20)
         return cls(left, top, width, height, is_turned)
 
+    def reach(self, columns: Sequence[str]) -> float:
+        """Return how far to the right the cells and their headings reach."""
+        last = self.left + (len(columns) - 0.5) * self.width
+        heading = SLANT * min(wide(columns[-1]), LABEL) if self.is_turned else 0.0
+        return last + max(heading, self.width / 2) + MARGIN_RIGHT
+
 
 def _cells(part: Flow, place: str) -> Html:
     rows = list(part.bench.rows)
     columns = list(part.columns)
-    grid = _Grid.of(rows, columns)
+    grid = _Grid.of(rows, columns, WORD_CELL if part.in_words else CELL)
     stage = part.shown_stage
     values = part.steps()[stage]
     shares = strengths(values, stage)
@@ -460,8 +471,9 @@ def _cells(part: Flow, place: str) -> Html:
         "g", *cells, class_="cells", data_stage=stage, data_cells=narrow, data_words=words
     )
     height = grid.top + grid.height * len(rows) + 3
+    width = grid.reach(columns) if part.in_words else WIDE
     sides = _names_of_sides(part, grid.left)
-    return picture(WIDE, height, place, title, part.told, *sides, *labels, body)
+    return picture(width, height, place, title, part.told, *sides, *labels, body)
 
 
 def _names_of_sides(part: Flow, left: float) -> list[Html]:

@@ -32,6 +32,8 @@ HEAD = 26
 LINE = 18
 BAR = 10
 GHOST = 4
+# How much wider the frame of a chosen number is at either side.
+FRAME = 3
 # Between two columns, and between a bar and its number.
 GAP = 10
 BESIDE = 4
@@ -137,7 +139,7 @@ def _ends(part: Flow, block: _Block, labels: Sequence[str], role: str) -> list[H
             minus = "minus" if entry < 0 else ""
             length = block.longest * min(abs(entry) / most, 1.0)
             inner += [
-                rect(left, y - LINE / 2, block.width, LINE, class_="touch"),
+                rect(left - FRAME, y - LINE / 2, block.width + 2 * FRAME, LINE, class_="touch"),
                 rect(left, y - BAR / 2, block.longest, BAR, class_="track"),
                 rect(left, y - (BAR + GHOST) / 2, 0, BAR + GHOST, class_="ghost"),
                 rect(
@@ -152,7 +154,7 @@ def _ends(part: Flow, block: _Block, labels: Sequence[str], role: str) -> list[H
             ]
         if role == "output":
             total = part.sum_of_shares(vectors[place])
-            inner.append(text(right, block.end + 13, total, "end", class_="side sum-of"))
+            inner.append(text(right, block.end + 13, total, "end", class_="of-number sum-of"))
         of_end = {"data_role": role, "data_end": f"{role} {place}", "data_bars": "yes"}
         ends.append(element("g", *inner, class_="end", **of_end))
     return ends

@@ -484,8 +484,11 @@ drawings.flow = (figure, say) => {
     mix?.replace(matrices, one.value_texts);
     player.go(lastOf("outputs"));
     choose({ i: null, j: null });
+    hold(() => {
+      const now = `${rows[place]}: ${named(steps.outputs[place])}`;
+      telling(former ? `${now}\n${say("wasBefore", { row, numbers: found })}` : now);
+    });
     look();
-    telling(`${rows[place]}: ${named(steps.outputs[place])}\n${say("wasBefore", { row, numbers: found })}`);
   }
 
   // On paper a drawing is at its end, where all of it is to be seen.
