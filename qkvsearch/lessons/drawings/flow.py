@@ -48,7 +48,7 @@ MARGIN = 1.08
 # Of several queries, the first picture: a cell, at most; and without a number in it, below.
 CELL = 64
 MIN_CELL = 30
-# Before a lesson has matrices, a cell has a number of a few digits, and what flows stands beside it.
+# Before a lesson has matrices, a cell holds few digits, and what flows stands beside the cells.
 WORD_CELL = 54
 # How far a turned text reaches to the right, of its width, and the margin behind it.
 SLANT = 0.71
