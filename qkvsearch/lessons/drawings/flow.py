@@ -466,9 +466,9 @@ def _cells(part: Flow, place: str) -> Html:
     is_narrow = grid.width < NUMBER_CELL
     narrow = "yes" if is_narrow else None
     # Numbers before a lesson has matrices are few, and have room.
-    words = "yes" if part.in_words else None
+    in_words = "yes" if part.in_words else None
     body = element(
-        "g", *cells, class_="cells", data_stage=stage, data_cells=narrow, data_words=words
+        "g", *cells, class_="cells", data_stage=stage, data_cells=narrow, data_words=in_words
     )
     height = grid.top + grid.height * len(rows) + 3
     width = grid.reach(columns) if part.in_words else WIDE

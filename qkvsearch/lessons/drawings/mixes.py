@@ -51,8 +51,10 @@ def mixes(part: Flow, place: str) -> Html:
     steps = part.steps()
     columns, rows = list(part.columns), list(part.bench.rows)
     names = list(part.value_names)
-    of_values = _Block.of(part, "values", 0, len(columns))
-    of_mixes = _Block.of(part, "outputs", of_values.end + FLOW + 2 * APART, len(rows))
+    of_values = _Block.of(part, 0, len(columns))
+    of_mixes = _Block.of(part, of_values.end + FLOW + 2 * APART, len(rows))
+    # Bars of both have one scale.
+    longest = min(of_values.longest, of_mixes.longest)
     flows = [
         _flow(ribbon, part.in_words)
         for ribbon in ribbons(
@@ -62,13 +64,14 @@ def mixes(part: Flow, place: str) -> Html:
             (of_mixes.middles, of_mixes.top - APART),
         )
     ]
-    late = element("g", *_heads(of_mixes, say("mix"), names), class_="late")
+    heading = say("mix") if part.in_words else say("outputs")
+    late = element("g", *_heads(of_mixes, heading, names), class_="late")
     inner = [
         *_heads(of_values, say("values"), names),
         late,
         element("g", *flows, class_="flows", fill="none"),
-        *_ends(part, of_values, columns, "value"),
-        *_ends(part, of_mixes, rows, "output"),
+        *_ends(part, of_values, columns, "value", longest),
+        *_ends(part, of_mixes, rows, "output", longest),
     ]
     title = say("{caption}: what flows", caption=part.caption)
     return picture(WIDE, of_mixes.end + SUM + 2, place, title, part.told, *inner)
@@ -83,20 +86,23 @@ class _Block:
     # The left edges of the columns, and the width of each without the gap.
     lefts: list[float]
     width: float
-    # The length of a bar of the largest number, and how many numbers a vector has.
+    # The room for a bar, and how many numbers a vector has.
     longest: float
     n_numbers: int
 
     @classmethod
-    def of(cls, part: Flow, step: str, top: float, n: int) -> _Block:
-        array = part.steps()[step]
-        write = part.written(step)
-        room = max(wide(write(entry)) for entry in array.ravel().tolist())
+    def of(cls, part: Flow, top: float, n: int) -> _Block:
+        steps = part.steps()
+        room = max(
+            wide(part.written(step)(entry))
+            for step in ("values", "outputs")
+            for entry in steps[step].ravel().tolist()
+        )
         left = max(wide(name) for name in part.value_names) * MARGIN + GAP
         width = (WIDE - left) / n
         lefts = [left + k * width for k in range(n)]
         longest = width - GAP - BESIDE - room * MARGIN
-        return cls(top, lefts, width - GAP, longest, array.shape[1])
+        return cls(top, lefts, width - GAP, longest, steps["values"].shape[1])
 
     @property
     def heights(self) -> list[float]:
@@ -122,14 +128,17 @@ def _heads(block: _Block, words: str, names: Sequence[str]) -> list[Html]:
     return heads
 
 
-def _ends(part: Flow, block: _Block, labels: Sequence[str], role: str) -> list[Html]:
+def _ends(
+    part: Flow, block: _Block, labels: Sequence[str], role: str, longest: float
+) -> list[Html]:
     """Return each label with the numbers of its vector below it, a bar and a number in each line.
 
-    role: "value" or "output".
+    role: "value" or "output". longest: the length of a bar of 1, or of the largest number.
     """
-    vectors = part.steps()[f"{role}s"]
+    steps = part.steps()
+    vectors = steps[f"{role}s"]
     write = part.written(f"{role}s")
-    most = max(1.0, float(np.abs(vectors).max()))
+    most = max(1.0, *(float(np.abs(steps[step]).max()) for step in ("values", "outputs")))
     ends = []
     for place, (label, left) in enumerate(zip(labels, block.lefts, strict=True)):
         right = left + block.width
@@ -137,10 +146,10 @@ def _ends(part: Flow, block: _Block, labels: Sequence[str], role: str) -> list[H
         for k, (entry, y) in enumerate(zip(vectors[place].tolist(), block.heights, strict=True)):
             kind = kind_class(k) if part.in_words else ""
             minus = "minus" if entry < 0 else ""
-            length = block.longest * min(abs(entry) / most, 1.0)
+            length = longest * min(abs(entry) / most, 1.0)
             inner += [
                 rect(left - FRAME, y - LINE / 2, block.width + 2 * FRAME, LINE, class_="touch"),
-                rect(left, y - BAR / 2, block.longest, BAR, class_="track"),
+                rect(left, y - BAR / 2, longest, BAR, class_="track"),
                 rect(left, y - (BAR + GHOST) / 2, 0, BAR + GHOST, class_="ghost"),
                 rect(
                     left,
@@ -148,7 +157,7 @@ def _ends(part: Flow, block: _Block, labels: Sequence[str], role: str) -> list[H
                     length,
                     BAR,
                     class_=f"amount-of {kind} {minus}".strip(),
-                    data_wide=number(block.longest),
+                    data_wide=number(longest),
                 ),
                 text(right, y + 4, write(entry), "end", class_="entry"),
             ]

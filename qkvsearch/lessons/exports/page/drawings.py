@@ -197,8 +197,8 @@ def _flow(part: Flow, place: str) -> list[Html]:
         askers = [(str(n), asker.label) for n, asker in enumerate(part.askers)]
         settings.append(choice("asker", say("who asks"), askers, "0", place))
     if part.replacements:
-        words = [(str(n), one.label) for n, one in enumerate(part.replacements)]
-        settings.append(choice("replacement", part.replaced, words, "0", place))
+        others = [(str(n), one.label) for n, one in enumerate(part.replacements)]
+        settings.append(choice("replacement", part.replaced, others, "0", place))
     if len(rows) > 1:
         settings.append(choice("row", part.asks, rows, "0", place))
     if len(columns) > 1:

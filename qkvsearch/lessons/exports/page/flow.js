@@ -264,7 +264,8 @@ drawings.flow = (figure, say) => {
     const vectors = name === "outputs" ? steps.outputs : matrices.values;
     const vector = vectors[place];
     const { bars: hasBars } = end.dataset;
-    const most = Math.max(hasBars ? 1 : 0, ...vectors.flat().map(Math.abs)) || 1;
+    const compared = hasBars ? [[1], ...matrices.values, ...steps.outputs] : vectors;
+    const most = Math.max(...compared.flat().map(Math.abs)) || 1;
     const ghosts = end.querySelectorAll(".ghost");
     [...end.querySelectorAll(hasBars ? ".amount-of" : "rect")].forEach((box, k) => {
       measure(box, Math.min(Math.abs(vector[k]) / most, 1), 0.06);
