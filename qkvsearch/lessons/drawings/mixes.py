@@ -51,8 +51,8 @@ def mixes(part: Flow, place: str) -> Html:
     steps = part.steps()
     columns, rows = list(part.columns), list(part.bench.rows)
     names = list(part.value_names)
-    of_values = _Block.of(part, 0, len(columns))
-    of_mixes = _Block.of(part, of_values.end + FLOW + 2 * APART, len(rows))
+    of_values = _Block.of(part, "values", 0, len(columns))
+    of_mixes = _Block.of(part, "outputs", of_values.end + FLOW + 2 * APART, len(rows))
     # Bars of both have one scale.
     longest = min(of_values.longest, of_mixes.longest)
     flows = [
@@ -91,18 +91,15 @@ class _Block:
     n_numbers: int
 
     @classmethod
-    def of(cls, part: Flow, top: float, n: int) -> _Block:
-        steps = part.steps()
-        room = max(
-            wide(part.written(step)(entry))
-            for step in ("values", "outputs")
-            for entry in steps[step].ravel().tolist()
-        )
+    def of(cls, part: Flow, step: str, top: float, n: int) -> _Block:
+        array = part.steps()[step]
+        write = part.written(step)
+        room = max(wide(write(entry)) for entry in array.ravel().tolist())
         left = max(wide(name) for name in part.value_names) * MARGIN + GAP
         width = (WIDE - left) / n
         lefts = [left + k * width for k in range(n)]
         longest = width - GAP - BESIDE - room * MARGIN
-        return cls(top, lefts, width - GAP, longest, steps["values"].shape[1])
+        return cls(top, lefts, width - GAP, longest, array.shape[1])
 
     @property
     def heights(self) -> list[float]:
