@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from qkvsearch.attention import attention
 from qkvsearch.lessons.compute.videos import (
     VIDEOS,
     categories,
@@ -90,7 +91,13 @@ def test_the_numbers_of_watched_videos_add_up_to_one_that_asks(taught):
 def test_a_drawing_opens_at_the_stage_that_is_new_in_its_step(taught):
     parts = [part for step in taught("ask-match-mix").steps for part in step.parts]
     first = {part.name: part.stages[0] for part in parts if isinstance(part, Flow)}
-    new = {"weights": "scaled", "search": "outputs", "attend": "outputs"}
+    new = {
+        "weights": "scaled",
+        "search": "outputs",
+        "recommend": "masked",
+        "attend": "outputs",
+        "all": "weights",
+    }
     assert first == {name: new.get(name, "scores") for name in first}
 
 
@@ -102,3 +109,28 @@ def test_who_is_asked_about_in_the_first_question_can_be_chosen(taught):
     numbers = watched_keys("w172").sum(axis=1)
     np.testing.assert_array_equal(flow.askers[1].keys[:, 1], numbers)
     assert VIDEOS[int(np.flatnonzero(~flow.askers[1].seen[0])[0])] == "v001"
+
+
+@pytest.mark.parametrize("name", ["attend", "all"])
+def test_each_word_that_may_be_chosen_moves_the_meaning_to_a_category_of_its_own(taught, name):
+    parts = [part for step in taught("ask-match-mix").steps for part in step.parts]
+    (flow,) = (part for part in parts if isinstance(part, Flow) and part.name == name)
+    kinds = categories()[0]
+    leads = {}
+    for one in flow.replacements:
+        X = word_rows(*one.columns)
+        V = word_categories(*one.columns)
+        mixed = attention(X, X, V, scale=2.0)[-1]
+        np.testing.assert_allclose(flow.having(one).steps()["outputs"][-1], mixed)
+        leads[one.label] = kinds[int(mixed.argmax())]
+    assert leads == {
+        "railway": "Crafts", "grid": "Science", "vision": "Education", "language": "Technology",
+    }  # fmt: skip
+    first = flow.having(flow.replacements[0]).steps()
+    for step, array in flow.steps().items():
+        np.testing.assert_array_equal(first[step], array)
+    # In a drawing of one query, a value is a label in all of them, or numbers in all of them.
+    drawn = {
+        tuple(flow.having(one).value_of(j) != "" for j in range(3)) for one in flow.replacements
+    }
+    assert len(drawn) == 1

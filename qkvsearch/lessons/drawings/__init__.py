@@ -8,7 +8,7 @@ numbers for those who do not see it.
 from qkvsearch.lessons.drawings.arrows import Arrows
 from qkvsearch.lessons.drawings.attention_lines import AttendedText, Heads
 from qkvsearch.lessons.drawings.drawing import Drawing
-from qkvsearch.lessons.drawings.flow import Asker, Flow
+from qkvsearch.lessons.drawings.flow import Asker, Flow, Replacement
 from qkvsearch.lessons.drawings.total import Total
 
-__all__ = ["Arrows", "Asker", "AttendedText", "Drawing", "Flow", "Heads", "Total"]
+__all__ = ["Arrows", "Asker", "AttendedText", "Drawing", "Flow", "Heads", "Replacement", "Total"]

@@ -2,12 +2,11 @@
 
 It is the same drawing for a search, a recommendation and a translation; only the labels change. How
 one query is drawn is in `one_query`; several queries are drawn as a table of cells, and what flows
-beside it.
+beside it, in `mixes` where the numbers of values have names.
 """
 
-import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,9 +15,6 @@ from qkvsearch.attention.symbols import numbered
 from qkvsearch.attention.trace import Trace, trace
 from qkvsearch.lessons.drawings.drawing import Drawing, NumberTable
 from qkvsearch.lessons.drawings.strips import (
-    MAX_LINE,
-    MAX_STRIP,
-    STRIP,
     line_opacity,
     line_width,
     number_of,
@@ -52,21 +48,17 @@ MARGIN = 1.08
 # Of several queries, the first picture: a cell, at most; and without a number in it, below.
 CELL = 64
 MIN_CELL = 30
+# Before a lesson has matrices, a cell holds few digits, and what flows stands beside the cells.
+WORD_CELL = 54
+# How far a turned text reaches to the right, of its width, and the margin behind it.
+SLANT = 0.71
+MARGIN_RIGHT = 6
 # As wide as this, it has room for all digits of its number; a narrower one has two decimals.
 NUMBER_CELL = 44
 MAX_CELL_HEIGHT = 40
 # Of several queries, the second picture: the height of a row, and where the first begins.
 ROW = 34
 TOP = 34
-# How high a turned text is, of its width; the width of a number's box below one at least, the size
-# of its type, its height, how strong its colour is at most, behind a number; and how far the last
-# name leans out of its column.
-SLANT = 0.66
-NAMED = 25
-ENTRY = 10
-NAMED_HEIGHT = 18
-NAMED_STRENGTH = 0.5
-LEANS = 30
 # The steps that it goes through, each with what it does.
 STAGES = {
     "scores": "Q·Kᵀ",
@@ -90,6 +82,20 @@ class Asker:
     # (S, d), and bool (1, S).
     keys: np.ndarray
     seen: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Replacement:
+    """A word in place of one of those that are asked: its label, and all that it changes."""
+
+    label: str
+    # Labels of the queries (L,) and of the keys (S,), and their numbers.
+    rows: Sequence[str]
+    columns: Sequence[str]
+    # (L, d), (S, d) and (S, dv).
+    queries: np.ndarray
+    keys: np.ndarray
+    values: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,6 +126,10 @@ class Flow(Drawing):
     kinds: Sequence[int] = ()
     # Who may be chosen to ask, the one that it opens with first; empty where there is no choice.
     askers: Sequence[Asker] = ()
+    # What may stand in place of one of the keys, the one that it opens with first, and what that
+    # place is called; empty where there is no choice.
+    replacements: Sequence[Replacement] = ()
+    replaced: str = ""
 
     @property
     def has_values(self) -> bool:
@@ -191,6 +201,12 @@ class Flow(Drawing):
         seen = np.ones((L, S), dtype=bool) if self.seen is None else self.seen
         allowed = mask_of(mask or self.bench.mask, L, S, self.bench.padded)
         return seen if allowed is None else seen & allowed
+
+    def having(self, one: Replacement) -> "Flow":
+        """Return the same drawing with another word in it."""
+        given = {"queries": one.queries, "keys": one.keys, "values": one.values}
+        bench = replace(self.bench, matrices=given, rows=one.rows, columns=one.columns)
+        return replace(self, bench=bench, replacements=())
 
     def trace(self, mask: MaskName | None = None) -> Trace:
         """Return the engine's record of the computation, from queries, keys and values on."""
@@ -288,6 +304,17 @@ class Flow(Drawing):
                 {"label": asker.label, "keys": asker.keys, "seen": asker.seen.tolist()}
                 for asker in self.askers
             ],
+            "replacements": [
+                {
+                    "rows": list(one.rows),
+                    "columns": list(one.columns),
+                    "queries": one.queries,
+                    "keys": one.keys,
+                    "values": one.values,
+                    "value_texts": self.having(one).value_texts() if self.is_one else [],
+                }
+                for one in self.replacements
+            ],
             "in_words": self.in_words,
             "names": list(self.value_names),
             "number_names": {
@@ -303,9 +330,23 @@ class Flow(Drawing):
 
             return [one_query(self, place)]
         svgs = [_cells(self, f"{place}-pairs")]
-        if self.has_values:
+        if self.has_values and self.value_names:
+            from qkvsearch.lessons.drawings.mixes import mixes
+
+            svgs.append(mixes(self, f"{place}-flows"))
+        elif self.has_values:
             svgs.append(_flows(self, f"{place}-flows"))
         return svgs
+
+    def sum_of_shares(self, vector: np.ndarray) -> str:
+        """Return what an output's numbers add up to as they are written, "" where they are no
+        shares. They are rounded, so that what is shown may give another sum.
+        """
+        if not np.isclose(vector.sum(), 1):
+            return ""
+        write = self.written("outputs")
+        seen = sum(float(write(entry).replace("≈", "").replace("−", "-")) for entry in vector)
+        return say("sum {total}", total="1" if np.isclose(seen, 1) else "≈ 1")
 
     @property
     def value_names(self) -> Sequence[str]:
@@ -322,6 +363,12 @@ class Flow(Drawing):
     def qualities(self) -> Sequence[str]:
         """The labels of the values' numbers."""
         return self.value_names or numbered(self.steps()["values"].shape[1])
+
+    def value_texts(self) -> list[str]:
+        """Return what is written of the value of each key in a drawing of one query."""
+        from qkvsearch.lessons.drawings.one_query import value_text
+
+        return [value_text(self, j) for j in range(len(self.columns))]
 
     def value_of(self, key: int) -> str:
         """Return the label of the one number that a value consists of, else ""."""
@@ -375,22 +422,28 @@ class _Grid:
     is_turned: bool
 
     @classmethod
-    def of(cls, rows: Sequence[str], columns: Sequence[str]) -> "_Grid":
-        """Return the grid for these labels."""
+    def of(cls, rows: Sequence[str], columns: Sequence[str], most: float = CELL) -> "_Grid":
+        """Return the grid for these labels. most: the width of a cell at most."""
         widest_row = max(map(wide, rows), default=0)
         widest_column = max(map(wide, columns), default=0)
         left = min(widest_row * MARGIN, LABEL) + 14
-        width = min((WIDE - left - 2) / len(columns), CELL)
+        width = min((WIDE - left - 2) / len(columns), most)
         height = min(max(width, MIN_CELL), MAX_CELL_HEIGHT)
         is_turned = widest_column > width - 4
         top = 22 + (min(widest_column, LABEL) * 0.72 + 10 if is_turned else 20)
         return cls(left, top, width, height, is_turned)
 
+    def reach(self, columns: Sequence[str]) -> float:
+        """Return how far to the right the cells and their headings reach."""
+        last = self.left + (len(columns) - 0.5) * self.width
+        heading = SLANT * min(wide(columns[-1]), LABEL) if self.is_turned else 0.0
+        return last + max(heading, self.width / 2) + MARGIN_RIGHT
+
 
 def _cells(part: Flow, place: str) -> Html:
     rows = list(part.bench.rows)
     columns = list(part.columns)
-    grid = _Grid.of(rows, columns)
+    grid = _Grid.of(rows, columns, WORD_CELL if part.in_words else CELL)
     stage = part.shown_stage
     values = part.steps()[stage]
     shares = strengths(values, stage)
@@ -412,10 +465,15 @@ def _cells(part: Flow, place: str) -> Html:
     title = say("{caption}: each query and key", caption=part.caption)
     is_narrow = grid.width < NUMBER_CELL
     narrow = "yes" if is_narrow else None
-    body = element("g", *cells, class_="cells", data_stage=stage, data_cells=narrow)
+    # Numbers before a lesson has matrices are few, and have room.
+    in_words = "yes" if part.in_words else None
+    body = element(
+        "g", *cells, class_="cells", data_stage=stage, data_cells=narrow, data_words=in_words
+    )
     height = grid.top + grid.height * len(rows) + 3
+    width = grid.reach(columns) if part.in_words else WIDE
     sides = _names_of_sides(part, grid.left)
-    return picture(WIDE, height, place, title, part.told, *sides, *labels, body)
+    return picture(width, height, place, title, part.told, *sides, *labels, body)
 
 
 def _names_of_sides(part: Flow, left: float) -> list[Html]:
@@ -475,64 +533,40 @@ def _flows(part: Flow, place: str) -> Html:
     rows = list(part.bench.rows)
     columns = list(part.columns)
     weights = np.nan_to_num(steps["weights"])
-    names = part.value_names
-    top = TOP + max((wide(name) * SLANT for name in names), default=0)
-    row = ROW + (STRIP if names else 0)
-    n_named = min(len(names), MAX_STRIP)
-    height = row * max(len(rows), len(columns))
-    of_values = _heights(len(columns), top, height)
-    of_outputs = _heights(len(rows), top, height)
-    if names:
-        # Labels stand above their strips, and the names of the numbers above all of them.
-        values_room = max(_room(columns), n_named * _named_width(part, "values"))
-        outputs_room = max(_room(rows), n_named * _named_width(part, "outputs") + LEANS)
-    else:
-        values_room = _room(columns) + strip_width(steps["values"]) + 8
-        outputs_room = _room(rows) + strip_width(steps["outputs"]) + 8
+    height = ROW * max(len(rows), len(columns))
+    of_values = _heights(len(columns), TOP, height)
+    of_outputs = _heights(len(rows), TOP, height)
+    values_room = _room(columns) + strip_width(steps["values"]) + 8
+    outputs_room = _room(rows) + strip_width(steps["outputs"]) + 8
     left = values_room + 8
     right = WIDE - outputs_room - 8
-    places = dict.fromkeys(np.ndindex(weights.shape), (0.0, 0.0))
-    if part.in_words:
-        places = side_by_side(weights)
     lines = []
-    for (i, j), (at_value, at_output) in places.items():
+    for i, j in np.ndindex(weights.shape):
         weight = float(weights[i, j])
         line = curve(
             left,
-            of_values[j] + at_value,
+            of_values[j],
             right,
-            of_outputs[i] + at_output,
+            of_outputs[i],
             data_at=f"{i} {j}",
-            data_from=f"{number(left)} {number(of_values[j])}",
-            data_to=f"{number(right)} {number(of_outputs[i])}",
             stroke_width=line_width(weight),
             stroke_opacity=line_opacity(weight),
         )
         lines.append(line)
-    if part.in_words:
-        of_mix = say("mix of each {asks}", asks=part.asks)
-    else:
-        of_mix = say("outputs, for each {asks}", asks=part.asks)
-    heads = [text(0, 13, say("values"), class_="side")]
-    late = [text(WIDE, 13, of_mix, "end", class_="side")]
-    if names:
-        start = WIDE - outputs_room
-        ends = [
-            *_named_ends(part, columns, of_values, 0, "value"),
-            *_named_ends(part, rows, of_outputs, start, "output"),
-        ]
-        heads += _names_of_numbers(names, 0, top, _named_width(part, "values"))
-        late += _names_of_numbers(names, start, top, _named_width(part, "outputs"))
-    else:
-        ends = [
-            *_ends(columns, steps["values"], of_values, values_room - 4, "value"),
-            *_ends(rows, steps["outputs"], of_outputs, right + 4, "output"),
-        ]
+    heading = say("outputs, for each {asks}", asks=part.asks)
+    late = text(WIDE, 13, heading, "end", class_="side")
+    ends = [
+        *_ends(columns, steps["values"], of_values, values_room - 4, "value"),
+        *_ends(rows, steps["outputs"], of_outputs, right + 4, "output"),
+    ]
     title = say("{caption}: what flows", caption=part.caption)
-    # What the page's script shows with the outputs alone.
-    heads.append(element("g", *late, class_="late"))
+    heads = [
+        text(0, 13, say("values"), class_="side"),
+        # What the page's script shows with the outputs alone.
+        element("g", late, class_="late"),
+    ]
     inner = element("g", *lines, class_="flows", fill="none")
-    return picture(WIDE, top + height + 2, place, title, part.told, *heads, inner, *ends)
+    return picture(WIDE, TOP + height + 2, place, title, part.told, *heads, inner, *ends)
 
 
 def _room(labels: Sequence[str]) -> float:
@@ -566,86 +600,3 @@ def _ends(
         of_end = {"data_role": role, "data_end": f"{role} {place}"}
         ends.append(element("g", words, *boxes, class_="end", **of_end))
     return ends
-
-
-def side_by_side(weights: np.ndarray) -> dict[tuple[int, int], tuple[float, float]]:
-    """Return for each weight how far from the middle of its two ends its line lies, at the value
-    and at the output, so that lines of one end do not cover one another.
-
-    >>> side_by_side(np.array([[0.5, 0.5]]))
-    {(0, 0): (0.0, -4.0), (0, 1): (0.0, 4.0)}
-    """
-    widths = MAX_LINE * np.clip(weights, 0, 1)
-    at_values = np.cumsum(widths, axis=0) - widths / 2 - widths.sum(axis=0) / 2
-    at_outputs = np.cumsum(widths, axis=1) - widths / 2 - widths.sum(axis=1, keepdims=True) / 2
-    return {
-        (i, j): (float(at_values[i, j]), float(at_outputs[i, j]))
-        for i, j in np.ndindex(weights.shape)
-    }
-
-
-def _named_width(part: Flow, name: str) -> float:
-    """Return the width of each column of these vectors, in which the longest number fits."""
-    write = part.written(name)
-    longest = max(wide(write(entry), ENTRY) for entry in part.steps()[name].ravel().tolist())
-    return max(NAMED, math.ceil(longest + 1))
-
-
-def _sum_of_shares(vector: np.ndarray, write: Callable[[float], str]) -> str:
-    """Return what an output's numbers add up to as they are written; "" where they are no shares.
-
-    They are rounded, so that what is shown may give another sum.
-    """
-    if not np.isclose(vector.sum(), 1):
-        return ""
-    seen = sum(float(write(entry).replace("≈", "").replace("−", "-")) for entry in vector.tolist())
-    return say("sum {total}", total="1" if np.isclose(seen, 1) else "≈ 1")
-
-
-def _named_ends(
-    part: Flow, labels: Sequence[str], heights: Sequence[float], x: float, role: str
-) -> list[Html]:
-    """Return each label with the numbers of its vector in boxes below it, both from x on."""
-    vectors = part.steps()[f"{role}s"]
-    write = part.written(f"{role}s")
-    shares = strengths(vectors, "")
-    width = _named_width(part, f"{role}s")
-    right = x + width * min(vectors.shape[1], MAX_STRIP) - 2
-    ends = []
-    for place, (label, y) in enumerate(zip(labels, heights, strict=True)):
-        words = [text(x, y - 4, cut(label, END_LABEL))]
-        if role == "output":
-            total = _sum_of_shares(vectors[place], write)
-            words.append(text(right, y - 4, total, "end", class_="side sum-of"))
-        boxes = []
-        for k, (entry, share) in enumerate(
-            zip(vectors[place, :MAX_STRIP].tolist(), shares[place].tolist(), strict=False)
-        ):
-            left = x + width * k
-            boxes += [
-                rect(
-                    left,
-                    y,
-                    width - 2,
-                    NAMED_HEIGHT,
-                    rx="2",
-                    class_="minus" if entry < 0 else None,
-                    fill_opacity=number_of(NAMED_STRENGTH * share),
-                ),
-                text(left + width / 2 - 1, y + 13, write(entry), "middle", class_="entry"),
-            ]
-        of_end = {"data_role": role, "data_end": f"{role} {place}"}
-        ends.append(
-            element("g", *words, *boxes, class_="end", data_most=str(NAMED_STRENGTH), **of_end)
-        )
-    return ends
-
-
-def _names_of_numbers(names: Sequence[str], x: float, top: float, width: float) -> list[Html]:
-    """Return the names of the numbers of vectors, turned, above their strips from x on."""
-    headings = []
-    for k, name in enumerate(names[:MAX_STRIP]):
-        at = x + width * (k + 0.5)
-        turn = f"rotate(-45 {number(at)} {number(top)})"
-        headings.append(text(at, top, name, class_="side", transform=turn))
-    return headings

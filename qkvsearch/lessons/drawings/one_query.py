@@ -101,6 +101,8 @@ def one_query(part: Flow, place: str) -> Html:
     if part.has_weights:
         tracks = [_track(y, columns) for y in columns.heights]
         inner.append(element("g", *tracks, class_="tracks"))
+        ghosts = [_ghost(y, columns) for y in columns.heights]
+        inner.append(element("g", *ghosts, class_="ghosts"))
     inner.append(element("g", *cells, class_="cells", data_stage=stage))
     inner.append(_axis(part, columns))
     height = columns.end + 6
@@ -322,6 +324,19 @@ def _track(y: float, columns: _Columns) -> Html:
     )
 
 
+def _ghost(y: float, columns: _Columns) -> Html:
+    """Return the place of a bar before the last change; the page's script makes it as long."""
+    return rect(
+        BARS,
+        y - 10,
+        0,
+        20,
+        class_="ghost",
+        data_x=number(BARS),
+        data_share=number_of(KEYS_SHARE),
+    )
+
+
 def _shares(part: Flow, stage: str) -> tuple[np.ndarray, float]:
     """Return how long each bar is, as a share of the room (S,), and where bars begin.
 
@@ -386,13 +401,15 @@ def _mix(part: Flow, steps: dict[str, np.ndarray], columns: _Columns) -> tuple[H
     # Parts that are less than 0 cannot stand end to end: the bar is one then.
     has_parts = bool((parts >= 0).all())
     most = max(1.0, float(np.abs(outputs).max(initial=0.0)))
+    # What any word that may be chosen brings.
+    drawn = np.any([values != 0, *(one.values != 0 for one in part.replacements)], axis=0)
     inner = [_at_right(VALUES, columns.top - 10, say("values"), class_="side")]
     for j, y in enumerate(columns.heights):
         inner.append(_at_right(TIMES, y + 4, "×", "middle", class_="side"))
         inner += _value(part, values, j, y)
     flows = [
         _flow(one, float(parts[one.key, one.quality]), part.in_words)
-        for one in ribbons(parts, values != 0, columns.heights, rows)
+        for one in ribbons(parts, drawn, columns.heights, rows)
     ]
     write = part.written("outputs")
     inner.append(element("g", *flows, class_="flows", fill="none", data_shift="1"))
@@ -415,6 +432,7 @@ def _mix(part: Flow, steps: dict[str, np.ndarray], columns: _Columns) -> tuple[H
                     data_share=number_of(KEYS_SHARE),
                 ),
                 _track(y, columns),
+                _ghost(y, columns),
                 *bars,
                 text(edge, y + 4, amount, "end", class_="amount", data_x=number(edge)),
                 _at_right(VALUES, y + 4, cut(str(names[k]), VALUE_ROOM)),
@@ -447,21 +465,28 @@ def addends(parts: np.ndarray, write: Callable[[float], str] = shown) -> str:
 
 def _value(part: Flow, values: np.ndarray, j: int, y: float) -> list[Html]:
     """Return what a key's value is: its one label, or its numbers as a strip with the largest."""
-    only = part.value_of(j)
-    if only:
-        return [_at_right(VALUES, y + 4, cut(only, VALUE_ROOM), data_role="value")]
+    words = value_text(part, j)
+    of_key = {"data_value_of": str(j)}
+    if part.value_of(j):
+        return [_at_right(VALUES, y + 4, words, data_role="value", **of_key)]
     side = min(13.0, VALUE_ROOM / min(values.shape[1], 5))
     classes = [kind_class(k) for k in range(values.shape[1])] if part.in_words else []
     boxes = strip(values, j, (VALUES, y - 7), side=side, classes=classes)
-    if not part.value_names:
-        few = values.shape[1] <= MAX_NUMBERS
-        words = ", ".join(map(shown, values[j].tolist())) if few else ""
-    else:
-        words = _entries(part.value_names, values[j], part.written("values"))
     return [
         element("g", *boxes, class_="vector", data_role="value", data_shift="1"),
-        _at_right(VALUES, y + 14, words, class_="side"),
+        _at_right(VALUES, y + 14, words, class_="side", **of_key),
     ]
+
+
+def value_text(part: Flow, j: int) -> str:
+    """Return what is written of a key's value: its one label, or its numbers."""
+    only = part.value_of(j)
+    if only:
+        return cut(only, VALUE_ROOM)
+    value = part.steps()["values"][j]
+    if part.value_names:
+        return _entries(part.value_names, value, part.written("values"))
+    return ", ".join(map(shown, value.tolist())) if len(value) <= MAX_NUMBERS else ""
 
 
 def _entries(names: Sequence[str], value: np.ndarray, write: Callable[[float], str]) -> str:

@@ -82,6 +82,7 @@ def drawing_words() -> dict[str, str]:
         "pointAt": say("Point at a cell or choose one to see how its number comes about."),
         "queryOf": say("number of the query: {word}"),
         "sumOf": say("sum {total}"),
+        "wasBefore": say("{row}, before: {numbers}"),
         "smaller": say("{name} (scale ÷ {n})"),
         "pointAtBar": say("Choose a bar to see how its number comes about."),
     }
@@ -190,19 +191,26 @@ def _flow(part: Flow, place: str) -> list[Html]:
             element("div", *stages, class_="stages", role="group", aria_label=say("stage"))
         )
     controls.append(element("div", *player(), class_="player"))
+    # Together, on a line of their own where they do not fit beside the buttons.
+    settings = []
     if part.askers:
         askers = [(str(n), asker.label) for n, asker in enumerate(part.askers)]
-        controls.append(choice("asker", say("who asks"), askers, "0", place))
+        settings.append(choice("asker", say("who asks"), askers, "0", place))
+    if part.replacements:
+        others = [(str(n), one.label) for n, one in enumerate(part.replacements)]
+        settings.append(choice("replacement", part.replaced, others, "0", place))
     if len(rows) > 1:
-        controls.append(choice("row", part.asks, rows, "0", place))
+        settings.append(choice("row", part.asks, rows, "0", place))
     if len(columns) > 1:
-        controls.append(choice("column", part.asked, columns, "0", place))
-    controls += mask_choice(part.bench, place)
+        settings.append(choice("column", part.asked, columns, "0", place))
+    settings += mask_choice(part.bench, place)
     if part.has_weights and part.bench.normalize == "softmax":
         range_: dict[str, Any] = {"least": 0.1, "most": 4, "by": 0.1}
-        controls.append(
+        settings.append(
             slider("temperature", say("temperature"), place, **range_, value=part.bench.temperature)
         )
+    if settings:
+        controls.append(element("div", *settings, class_="settings"))
     return controls
 
 

@@ -17,6 +17,8 @@ drawings.flow = (figure, say) => {
     ["queries", "keys", "values"].map((name) => [name, given[name]?.map((row) => row.map(numbers.held))]),
   );
   let steps = {};
+  // The steps before another word was put in or another one asked; null once anything else changed.
+  let former = null;
   // By the name of a step: how its numbers are written. In words, those of a kind have the same decimals.
   let write = {};
 
@@ -229,50 +231,79 @@ drawings.flow = (figure, say) => {
     for (const label of figure.querySelectorAll("[data-column]")) label.classList.toggle("lit", Number(label.dataset.column) === j);
   };
 
-  // Lines of one end lie side by side.
-  const place = (path, row, column) => {
-    const [[left, from], [right, to]] = [path.dataset.from, path.dataset.to].map((at) => at.split(" ").map(Number));
-    const wide = (i, j) => 16 * Math.min(Math.max(steps.weights[i][j], 0), 1);
-    const before = (found, place) => found.slice(0, place).reduce((sum, one) => sum + one, 0) + found[place] / 2 - found.reduce((sum, one) => sum + one, 0) / 2;
-    const start = from + before(rows.map((_, i) => wide(i, column)), row);
-    const end = to + before(columns.map((_, j) => wide(row, j)), column);
-    const half = (left + right) / 2;
-    path.setAttribute("d", `M${left} ${start}C${half} ${start} ${half} ${end} ${right} ${end}`);
+  // Ribbons of one end lie side by side, as `ribbons` in Python has it.
+  const MAX_RIBBON = 18;
+  const UNSEEN = 0.0005;
+  const differs = (before, now) => Math.abs(before - now) >= UNSEEN;
+  const total = (found) => found.reduce((sum, one) => sum + one, 0);
+  const layRibbons = () => {
+    const { weights } = steps;
+    const largest = Math.max(1, ...matrices.values.map((value) => total(value.map(Math.abs))));
+    const widths = weights.map((row) =>
+      row.map((weight, j) => matrices.values[j].map((number) => (MAX_RIBBON / largest) * Math.abs(weight * number) || 0)),
+    );
+    const pair = (i, j) => total(widths[i][j]);
+    const atValue = (i, j) => total(rows.slice(0, i).map((_, n) => pair(n, j))) - total(rows.map((_, n) => pair(n, j))) / 2;
+    const atMix = (i, j) => total(columns.slice(0, j).map((_, n) => pair(i, n))) - total(columns.map((_, n) => pair(i, n))) / 2;
+    for (const path of paths) {
+      const [i, j] = path.dataset.at.split(" ").map(Number);
+      const k = Number(path.dataset.quality);
+      const [[from, top], [to, bottom]] = [path.dataset.from, path.dataset.to].map((at) => at.split(" ").map(Number));
+      const width = widths[i][j][k];
+      const within = total(widths[i][j].slice(0, k)) + width / 2;
+      const [x1, x2] = [from + atValue(i, j) + within, to + atMix(i, j) + within];
+      const half = (top + bottom) / 2;
+      path.setAttribute("d", `M${x1} ${top}C${x1} ${half} ${x2} ${half} ${x2} ${bottom}`);
+      path.setAttribute("stroke-width", Math.max(width, 0.6));
+      path.dataset.value = weights[i][j] * matrices.values[j][k];
+      path.setAttribute("stroke-opacity", Math.abs(path.dataset.value) >= UNSEEN ? 0.8 : 0);
+    }
+  };
+
+  const paintEnd = (end, name, place) => {
+    const vectors = name === "outputs" ? steps.outputs : matrices.values;
+    const vector = vectors[place];
+    const { bars: hasBars } = end.dataset;
+    const compared = hasBars ? [[1], ...matrices.values, ...steps.outputs] : vectors;
+    const most = Math.max(...compared.flat().map(Math.abs)) || 1;
+    const ghosts = end.querySelectorAll(".ghost");
+    [...end.querySelectorAll(hasBars ? ".amount-of" : "rect")].forEach((box, k) => {
+      measure(box, Math.min(Math.abs(vector[k]) / most, 1), 0.06);
+      box.classList.toggle("minus", vector[k] < 0);
+      const before = former && differs(former[name][place][k], vector[k]) ? former[name][place][k] : 0;
+      ghosts[k]?.setAttribute("width", Math.min(Math.abs(before) / most, 1) * box.dataset.wide);
+    });
+    [...end.querySelectorAll(".entry")].forEach((text, k) => (text.textContent = write[name](vector[k])));
+    const sum = end.querySelector(".sum-of");
+    if (sum) sum.textContent = sumOfShares(vector);
+    end.dataset.value = JSON.stringify(vector);
   };
 
   const paintFlows = ({ stage, i, j }, isWhole) => {
-    const isFlowing = stage === "outputs" || stage === "weights";
-    figure.querySelector(".late").classList.toggle("unreached", stage !== "outputs");
+    const isMixing = stage === "outputs";
+    figure.querySelector(".late").classList.toggle("unreached", !isMixing);
+    const areRibbons = paths[0].dataset.quality !== undefined;
+    if (areRibbons) layRibbons();
     for (const path of paths) {
       const [row, column] = path.dataset.at.split(" ").map(Number);
       const weight = steps.weights[row][column];
       const isMeant = i === null || row === i;
-      if (inWords) place(path, row, column);
-      path.setAttribute("stroke-width", 0.6 + 16 * Math.min(Math.max(weight, 0), 1));
-      path.setAttribute("stroke-opacity", weight > 0 ? 0.08 + 0.72 * Math.min(weight, 1) : 0);
-      path.dataset.value = weight;
-      path.classList.toggle("unreached", !isFlowing);
+      if (!areRibbons) {
+        path.setAttribute("stroke-width", 0.6 + 16 * Math.min(Math.max(weight, 0), 1));
+        path.setAttribute("stroke-opacity", weight > 0 ? 0.08 + 0.72 * Math.min(weight, 1) : 0);
+        path.dataset.value = weight;
+      }
+      path.classList.toggle("unreached", !isMixing && (areRibbons || stage !== "weights"));
       path.classList.toggle("faint", !isMeant);
       path.classList.toggle("chosen", row === i && column === j);
-      path.classList.toggle("moving", stage === "outputs" && isMeant && weight > 0.02);
+      path.classList.toggle("moving", isMixing && isMeant && weight > 0.02);
     }
     for (const one of figure.querySelectorAll(".end .chosen")) one.classList.remove("chosen");
     for (const end of figure.querySelectorAll("[data-end]")) {
       const [role, place] = end.dataset.end.split(" ");
-      const vectors = role === "output" ? steps.outputs : matrices.values;
-      const vector = vectors[Number(place)];
-      const most = Math.max(...vectors.flat().map(Math.abs)) || 1;
-      [...end.querySelectorAll("rect")].forEach((box, k) => {
-        measure(box, Math.min(Math.abs(vector[k]) / most, 1), end.dataset.most ? 0 : 0.06, Number(end.dataset.most ?? 1));
-        box.classList.toggle("minus", vector[k] < 0);
-      });
-      [...end.querySelectorAll(".entry")].forEach((text, k) => (text.textContent = write[`${role}s`](vector[k])));
-      const total = end.querySelector(".sum-of");
-      if (total) total.textContent = sumOfShares(vector);
-      end.dataset.value = JSON.stringify(vector);
+      paintEnd(end, `${role}s`, Number(place));
       // An output is there once it is mixed.
-      const isMixed = stage === "outputs" && (isWhole || Number(place) <= i);
-      end.classList.toggle("unreached", role === "output" && !isMixed);
+      end.classList.toggle("unreached", role === "output" && !(isMixing && (isWhole || Number(place) <= i)));
     }
   };
 
@@ -289,7 +320,7 @@ drawings.flow = (figure, say) => {
       paintCell(cell, shown, place === undefined || moment.stage === "outputs" || before <= place, scale);
     }
     mark(moment);
-    if (isOne) mix.paint({ steps, matrices, write, calculations, scale }, moment, place === undefined);
+    if (isOne) mix.paint({ steps, former, matrices, write, calculations, scale }, moment, place === undefined);
     else if (hasWeights) paintFlows(moment, place === undefined);
     for (const button of figure.querySelectorAll("[data-does='stage']")) {
       button.ariaPressed = String(button.dataset.stage === moment.stage);
@@ -301,33 +332,53 @@ drawings.flow = (figure, say) => {
 
   // The pair that was chosen last, if any; the pointer looks at others without choosing them.
   let chosen = { i: null, j: null };
+  // Whether the reader chose it: then what is said of it stays. Of a number of a value or of a mix,
+  // `answer` says it again.
+  let isHeld = false;
+  let answer = null;
+  const hold = (again = null) => {
+    isHeld = true;
+    answer = again;
+  };
+  const release = () => {
+    isHeld = false;
+    answer = null;
+  };
   const choose = ({ i, j }) => {
     chosen = { i, j };
     if (controls.row) controls.row.value = i ?? 0;
     if (controls.column) controls.column.value = j ?? 0;
   };
   const showMoment = (place) => {
+    release();
     choose(moments[place]);
     draw(moments[place], place);
   };
   const player = startPlayer(figure, { moments: () => moments.length, show: showMoment, pause: () => 900 });
-  const look = (at = chosen) => draw({ stage: moments[player.at()].stage, ...at });
+  const look = (at = chosen) => {
+    draw({ stage: moments[player.at()].stage, ...at });
+    answer?.();
+  };
   // A stage as a whole, with what was chosen before: a step further is the next stage.
   const turnTo = (stage) => {
-    const kept = chosen;
+    const [kept, wasHeld] = [chosen, isHeld && !answer];
     player.go(lastOf(stage));
     choose(kept);
+    isHeld = wasHeld;
     look();
   };
 
   const controls = startControls(figure, (name, value) => {
     player.stop();
     if (name === "asker") return ask(askers[value]);
+    if (name === "replacement") return putIn(given.replacements[value]);
     if (name === "row" || name === "column") {
+      hold();
       choose({ i: Number(controls.row?.value ?? 0), j: Number(controls.column?.value ?? 0) });
       return look();
     }
     settings[name] = value;
+    former = null;
     compute();
     if (name === "mask") turnTo("weights");
     else look();
@@ -335,14 +386,17 @@ drawings.flow = (figure, say) => {
   for (const button of figure.querySelectorAll("[data-does='stage']")) {
     button.addEventListener("click", () => turnTo(button.dataset.stage));
   }
+  // Whether what is said is not to change under the pointer.
+  const isBusy = () => isHeld || figure.classList.contains("plays");
   for (const shape of [...cells.values(), ...paths]) {
     const [i, j] = shape.dataset.at.split(" ").map(Number);
     shape.addEventListener("pointerenter", () => {
       // What takes several lines to say would move the cell from under the pointer.
-      if (isBrief && !figure.classList.contains("plays")) look({ i, j });
+      if (isBrief && !isBusy()) look({ i, j });
     });
     shape.addEventListener("click", () => {
       player.stop();
+      hold();
       choose({ i, j });
       look();
     });
@@ -350,37 +404,46 @@ drawings.flow = (figure, say) => {
   for (const row of figure.querySelectorAll(".mixed")) {
     row.addEventListener("click", () => {
       player.stop();
-      telling(ofQuality(Number(row.dataset.quality)));
+      hold(() => telling(ofQuality(Number(row.dataset.quality))));
+      answer();
     });
   }
   // A number of a value or of a mix, where it is written.
   for (const end of figure.querySelectorAll(".end:has(.entry)")) {
     const [role, place] = end.dataset.end.split(" ");
-    const [boxes, texts] = ["rect", ".entry"].map((kind) => [...end.querySelectorAll(kind)]);
-    boxes.forEach((box, k) => {
-      const answer = () => {
+    const [frames, bars, texts] = [".touch", ".amount-of", ".entry"].map((kind) => [...end.querySelectorAll(kind)]);
+    frames.forEach((frame, k) => {
+      const tellNumber = () => {
         const number = () => `${names[k]}: ${write.values(matrices.values[place][k])}`;
         const owner = (role === "output" ? rows : columns)[place];
         telling(`${owner} · ${role === "output" ? ofQuality(k, Number(place)) : number()}`);
         for (const one of figure.querySelectorAll(".end .chosen")) one.classList.remove("chosen");
-        box.classList.add("chosen");
+        frame.classList.add("chosen");
       };
-      for (const shape of [box, texts[k]]) {
+      for (const shape of [frame, bars[k], texts[k]]) {
         shape.addEventListener("click", () => {
           player.stop();
+          hold(tellNumber);
           answer();
         });
         shape.addEventListener("pointerenter", () => {
-          if (!figure.classList.contains("plays")) answer();
+          if (!isBusy()) tellNumber();
         });
       }
     });
   }
   for (const svg of figure.querySelectorAll("svg")) {
     svg.addEventListener("pointerleave", () => {
-      if (!figure.classList.contains("plays")) look();
+      if (!isBusy()) look();
     });
   }
+  document.addEventListener("keydown", (event) => {
+    // In a field, Escape takes back what was typed.
+    if (event.key !== "Escape" || !isHeld || event.target.matches("[type=text], dialog *")) return;
+    release();
+    choose({ i: null, j: null });
+    look();
+  });
   for (const { lastChild } of cells.values()) if (!lastChild.textContent) lastChild.dataset.small = "yes";
   compute();
   for (const stage of ["scores", "scaled"]) own[stage] = steps[stage] && ROOM * largest(stage);
@@ -390,6 +453,45 @@ drawings.flow = (figure, say) => {
   choose({ i: null, j: null });
   look();
 
+  // --- another word ---
+
+  // Of the drawing and its tables, what the rows and columns are called.
+  const relabel = () => {
+    for (const [kind, found] of [["row", rows], ["column", columns]]) {
+      for (const text of figure.querySelectorAll(`text[data-${kind}]:not(.of-query, .of-key)`)) text.textContent = found[text.dataset[kind]];
+      [...(controls[kind]?.options ?? [])].forEach((option, n) => (option.textContent = found[n]));
+    }
+    for (const end of figure.querySelectorAll("[data-end]:has(.of-word)")) {
+      const [role, place] = end.dataset.end.split(" ");
+      end.querySelector(".of-word").textContent = (role === "output" ? rows : columns)[place];
+    }
+    const [ofPairs, ofOutputs] = figure.querySelectorAll(".numbers tbody");
+    [...ofPairs.rows].forEach((row, n) => {
+      row.cells[0].textContent = rows[Math.floor(n / columns.length)];
+      row.cells[1].textContent = columns[n % columns.length];
+    });
+    [...(ofOutputs?.rows ?? [])].forEach((row, n) => (row.cells[0].textContent = rows[n]));
+  };
+  // Where it was is drawn behind where it is now, and said of the last one that asks.
+  function putIn(one) {
+    const place = rows.length - 1;
+    const [row, found] = [rows[place], named(steps.outputs[place])];
+    former = { ...steps, values: matrices.values };
+    rows.splice(0, rows.length, ...one.rows);
+    columns.splice(0, columns.length, ...one.columns);
+    for (const name of ["queries", "keys", "values"]) matrices[name] = one[name].map((vector) => vector.map(numbers.held));
+    compute();
+    relabel();
+    mix?.replace(matrices, one.value_texts);
+    player.go(lastOf("outputs"));
+    choose({ i: null, j: null });
+    hold(() => {
+      const now = `${rows[place]}: ${named(steps.outputs[place])}`;
+      telling(former ? `${now}\n${say("wasBefore", { row, numbers: found })}` : now);
+    });
+    look();
+  }
+
   // On paper a drawing is at its end, where all of it is to be seen.
   addEventListener("beforeprint", () => turnTo(stages.at(-1)));
 
@@ -398,6 +500,7 @@ drawings.flow = (figure, say) => {
   if (!isOne) return;
   const entries = startQuery(figure, say, matrices.queries[0], rows[0], () => {
     player.stop();
+    former = null;
     compute();
     look();
   });
@@ -407,10 +510,12 @@ drawings.flow = (figure, say) => {
   });
   figure.querySelector("[data-does='restart']").addEventListener("click", () => {
     entries.reset();
+    former = null;
     compute();
     look();
   });
   function ask(asker) {
+    former = { ...steps, values: matrices.values };
     rows[0] = asker.label;
     matrices.keys = asker.keys.map((row) => row.map(numbers.held));
     settings.seen = asker.seen;
