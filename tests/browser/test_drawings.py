@@ -658,6 +658,21 @@ def test_numbers_of_values_and_of_mixes_say_how_they_come_about(visit, lesson_fi
             assert end.locator(".sum-of").text_content() == wanted
 
 
+def test_a_mix_that_is_not_drawn_yet_says_nothing_under_the_pointer(visit, lesson_file):
+    with visit(lesson_file("ask-match-mix"), viewport={"width": 1280, "height": 900}) as page:
+        figure = page.locator('[data-place="ask-match-mix.all"]')
+        mix = figure.locator('[data-end="output 2"] .touch').first
+        mix.scroll_into_view_if_needed()
+        nothing = figure.locator(".told").inner_text()
+        box = mix.bounding_box()
+        middle = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+        page.mouse.move(*middle)
+        assert figure.locator(".told").inner_text() == nothing
+        figure.locator('[data-stage="outputs"][data-does]').click()
+        page.mouse.move(*middle)
+        assert figure.locator(".told").inner_text().startswith("transformer · Crafts")
+
+
 def test_on_a_phone_numbers_of_every_word_are_large_enough_to_read(visit, lesson_file):
     with visit(lesson_file("ask-match-mix"), viewport={"width": 390, "height": 800}) as page:
         figure = page.locator('[data-place="ask-match-mix.all"]')
