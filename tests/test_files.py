@@ -150,6 +150,21 @@ def test_results_replace_no_file_of_a_workspace(tmp_path):
     write_file(tmp_path / "root.json", b"{}")
 
 
+@pytest.mark.parametrize("is_link", [False, pytest.param(True, marks=posix)])
+def test_what_a_killed_process_left_is_neither_kept_nor_followed(is_link, tmp_path):
+    target, other = tmp_path / "root.json", tmp_path / "other.json"
+    other.write_bytes(FORMER)
+    left = tmp_path / f".{target.name}-{os.getpid()}"
+    if is_link:
+        left.symlink_to(other)
+    else:
+        left.write_bytes(b"half")
+    files.write_synced(target, b"{}")
+    assert target.read_bytes() == b"{}" and not target.is_symlink()
+    assert other.read_bytes() == FORMER
+    assert not left.exists()
+
+
 def test_a_file_that_comes_and_goes_is_never_taken_for_a_pipe(tmp_path):
     path, stop = tmp_path / "records.lock", threading.Event()
 

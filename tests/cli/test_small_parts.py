@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from qkvsearch.cli import text_table
 from qkvsearch.cli.lesson import reading
 from qkvsearch.cli.lesson.view import _curve
 from qkvsearch.lessons.parts import Curve
@@ -16,6 +17,24 @@ def test_only_who_reads_and_types_is_asked(monkeypatch, reads, writes):
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(isatty=lambda: reads))
     monkeypatch.setattr(sys, "stdout", SimpleNamespace(isatty=lambda: writes))
     assert not reading.is_interactive()
+
+
+@pytest.mark.parametrize(
+    ("is_terminal", "environment", "shows"),
+    [
+        (True, {"TERM": "xterm-256color"}, True),
+        (True, {"TERM": "dumb"}, False),
+        (True, {"TERM": "xterm-256color", "NO_COLOR": "1"}, False),
+        (False, {"TERM": "xterm-256color"}, False),
+    ],
+)
+def test_colours_are_for_terminals_that_show_them(monkeypatch, is_terminal, environment, shows):
+    for name in ("NO_COLOR", "FORCE_COLOR", "COLORTERM"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(sys, "stdout", SimpleNamespace(isatty=lambda: is_terminal))
+    assert text_table.has_colours() is shows
 
 
 def test_a_curve_is_as_high_as_its_values(monkeypatch):
