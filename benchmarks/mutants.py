@@ -138,8 +138,10 @@ class Recorder:
         self.seen: set[Any] = set()
 
     def functions(self) -> set[str]:
-        names = {f"{code.co_filename}:{code.co_firstlineno}" for code in self.seen}
+        # Other threads go on adding to it.
+        seen = self.seen.copy()
         self.seen.clear()
+        names = {f"{code.co_filename}:{code.co_firstlineno}" for code in seen}
         inside = self.root + PACKAGE
         return {name.removeprefix(self.root) for name in names if name.startswith(inside)}
 
@@ -231,6 +233,7 @@ def functions_of_tests(tests: list[str]) -> dict[str, tuple[list[str], float]]:
     found = {}
     for part in (tree / "build").glob("gw*.json"):
         found |= json.loads(part.read_text())
+    print(f"{len(found):,} tests pass, and are recorded", flush=True)
     return found or sys.exit("no test passes: run make test first")
 
 
