@@ -9,8 +9,8 @@ function listed(names, say) {
 /** What the engine says in English, in the reader's language; the catalog's words stay. say, knows: of `words.js`. */
 export function translated(reason, say, knows) {
   if (knows(`r_${reason}`)) return say(`r_${reason}`);
-  const others = /^([\d,]+) others$/.exec(reason);
-  if (others) return say("r_others", { n: others[1] });
+  const others = /^([\d,]+) (others|other words)$/.exec(reason);
+  if (others) return say(`r_${others[2]}`, { n: others[1] });
   const similar = /^(similar meaning to|same words as) (.*)$/.exec(reason);
   if (similar) return say(`r_${similar[1]}`, { words: listed(similar[2], say) });
   const people = /^people: ([\d,]+) of the ([\d,]+) who likes? (.*) also likes? this$/.exec(reason);
