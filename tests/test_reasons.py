@@ -115,7 +115,9 @@ def test_a_history_is_grouped_by_what_the_catalog_knows(movies):
         assert largest.value == pytest.approx(sum(liked[item] for item in of_kind), abs=1e-9)
 
 
-@pytest.mark.parametrize("query", ["bread", "how do transformers work", "slow sourdough bread at home"])
+@pytest.mark.parametrize(
+    "query", ["bread", "how do transformers work", "slow sourdough bread at home"]
+)
 def test_what_is_no_word_is_named_and_only_words_are_others(videos, query):
     ranking = videos.search(query, user="w001", k=20)
     names = {"overall meaning", "average item (subtracted)", "your taste"}
@@ -125,7 +127,9 @@ def test_what_is_no_word_is_named_and_only_words_are_others(videos, query):
         assert len(names & set(texts)) >= 2
         others = [text for text in texts if re.fullmatch(r"\d+ others?.*", text)]
         assert all(text.endswith(" other words") for text in others)
-        assert sum(int(text.split()[0]) for text in others) + len(texts) - len(others) <= n_words + 3
+        assert (
+            sum(int(text.split()[0]) for text in others) + len(texts) - len(others) <= n_words + 3
+        )
 
 
 def test_the_kinds_of_a_line_add_up_to_the_line_as_it_is_shown(videos, all_heads):

@@ -205,8 +205,7 @@ class _Lines:
         self.names = list(numbers)
         # Whether the line is a word: not a taste, and not the meaning as a whole.
         self.are_words = [
-            is_word and name != OVERALL
-            for is_word, name in zip(are_words, self.names, strict=True)
+            is_word and name != OVERALL for is_word, name in zip(are_words, self.names, strict=True)
         ]
         # The line of each source, −1 for a constant and for a rule.
         self.line_of = np.array(line_of, dtype=np.int64)

@@ -1233,7 +1233,9 @@ def test_reasons_for_similar_items_are_in_the_language_of_the_page(site, visit, 
             said += reasons.all_text_contents()
     assert len(said) >= 3
     english = [
-        text for text in said if re.search("people:|who like| more$|meaning|same words", text)
+        text
+        for text in said
+        if re.search("people:|who liked|who chose| more$|meaning|same words", text)
     ]
     assert english == []
 
