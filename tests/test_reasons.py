@@ -5,8 +5,8 @@ import re
 import numpy as np
 import pytest
 
-from qkvsearch._utils.shown_sums import adding_up
-from qkvsearch.rank.reasons import AVERAGE_ITEM, MAX_LINES, WordReasons, constant
+from qkvsearch._utils.shown_sums import AVERAGE_ITEM, reasons_adding_up
+from qkvsearch.rank.reasons import MAX_LINES, WordReasons, constant
 from qkvsearch.text.analysis import Analyzer
 
 # What a kind of heads adds, in the text of a line.
@@ -141,7 +141,7 @@ def test_the_kinds_of_a_line_add_up_to_the_line_as_it_is_shown(videos, all_heads
         ranking = videos.search(query, k=20)
         for i, hit in enumerate(ranking):
             reasons = ranking.reasons(i)
-            shown = adding_up([reason.value for reason in reasons], hit.score)
+            shown = reasons_adding_up(reasons, hit.score)
             for reason, value in zip(reasons, shown, strict=True):
                 kinds = [float(number) for number in KIND.findall(reason.text)]
                 if kinds:

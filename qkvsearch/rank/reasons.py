@@ -19,7 +19,13 @@ import numpy as np
 
 from qkvsearch._utils.caching import cached_by_word, cached_property
 from qkvsearch._utils.folding import fold
-from qkvsearch._utils.shown_sums import DECIMALS, adding_up, rounded_to, signed
+from qkvsearch._utils.shown_sums import (
+    AVERAGE_ITEM,
+    DECIMALS,
+    reasons_adding_up,
+    rounded_to,
+    signed,
+)
 from qkvsearch.heads.dense_head import MEANING
 from qkvsearch.heads.lexical_head import LEXICAL
 from qkvsearch.heads.rule_heads import RULE_HEADS
@@ -56,7 +62,7 @@ KINDS = {head.name: head.reason for head in HEADS} | dict(ADDED_TO_HEADS)
 SIMILAR_TO = f"{MEANING} to"
 # The heads whose parts without query and key differ between items.
 OF_ITEMS = {*ADDED_TO_HEADS, *(head.name for head in HEADS if head.is_of_item)}
-AVERAGE_ITEM, OVERALL = "average item (subtracted)", "overall meaning"
+OVERALL = "overall meaning"
 # A token that a transformer adds to a text: [CLS] and [PROMPT], or <s> and </s>.
 ADDED = re.compile(r"\[[A-Z]+\]|</?\w+>")
 # A folded word that a person recognizes: at least three letters, or any characters of a script
@@ -147,7 +153,7 @@ class WordReasons:
             reasons.append(OtherReasons(f"{len(smaller):,} other words", rest))
         reasons += [*of_rules(parts), *constant(parts)]
         total = float(parts.sums.sum()) if score is None else score
-        shown_values = adding_up([reason.value for reason in reasons], total)
+        shown_values = reasons_adding_up(reasons, total)
         for place, line in enumerate(shown_lines):
             text = lines.text(line, threshold, shown_values[place])
             reasons[place] = reasons[place]._replace(text=text)

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import qkvsearch
-from qkvsearch._utils.shown_sums import adding_up
+from qkvsearch._utils.shown_sums import AVERAGE_ITEM, adding_up, reasons_adding_up
 
 FIRST = "document.querySelector('#hits .title')?.textContent"
 # Every first title that is shown, in order.
@@ -410,10 +410,16 @@ def test_what_is_wrong_with_a_filter_can_be_seen_in_the_pages_language(site, vis
 
 
 BESIDE = """async lists => {
-  const { addingUp } = await import("/static/words.js");
-  const { addingUpBeside } = await import("/static/waterfall.js");
-  return lists.map(([values, total, above]) =>
-    [addingUpBeside(values, total, above), addingUp(above, total)]);
+  const { ShownNumbers } = await import("/static/waterfall.js");
+  return lists.map(([reasons, values, total]) => {
+    const numbers = new ShownNumbers();
+    const some = values.slice(0, 3);
+    return [
+      numbers.reasons(reasons, total),
+      numbers.addingUp(values, total),
+      numbers.addingUp(some, some[0] + some[1] + some[2]),
+    ];
+  });
 }"""
 
 
@@ -421,15 +427,21 @@ def test_a_number_in_two_lists_of_one_score_is_shown_as_the_same(site, visit):
     rng = np.random.default_rng(3)
     lists = []
     for _ in range(200):
-        # Above some words are one line; in the table each is its own.
+        # First some words are one line; in the table each is its own.
         one, several = rng.normal(size=5), rng.normal(size=4)
         total = float(one.sum() + several.sum())
-        lists.append(([*one.tolist(), *several.tolist()], total, [*one.tolist(), several.sum()]))
+        reasons = [{"text": f"word {n}", "value": value} for n, value in enumerate(one.tolist())]
+        reasons[4]["text"] = AVERAGE_ITEM
+        reasons.insert(4, {"text": "4 other words", "value": float(several.sum())})
+        lists.append((reasons, [*one.tolist(), *several.tolist()], total))
     with visit(site, "/") as page:
         shown = page.evaluate(BESIDE, lists)
-    for (_, total, _), (beside, above) in zip(lists, shown, strict=True):
-        assert beside[:5] == above[:5]
-        assert sum(beside) == pytest.approx(round(total, 3), abs=1e-9)
+    for (reasons, _, total), (first, second, third) in zip(lists, shown, strict=True):
+        pairs = [(reason["text"], reason["value"]) for reason in reasons]
+        assert first == reasons_adding_up(pairs, total)
+        assert second[:5] == [*first[:4], first[5]]
+        assert third == first[:3]
+        assert sum(second) == pytest.approx(round(total, 3), abs=1e-9)
 
 
 PAIRS = """async pairs => {
