@@ -230,7 +230,7 @@ def test_a_word_on_the_right_leads_to_the_head_that_reads_most_from_it(page):
     page.locator("#lines ol").first.locator("button").nth(i).click()
     page.locator("#lines .to button").nth(j).click()
     best = max(answer["maps"], key=lambda one: one["weights"][i][j])
-    assert page.text_content("#place") == f"layer {best['layer']}, head {best['head']}"
+    assert page.text_content("#place") == f"layer {best['layer'] + 1}, head {best['head'] + 1}"
 
 
 def test_characters_of_east_asia_stand_upright_over_their_column(page):
