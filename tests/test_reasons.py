@@ -5,8 +5,8 @@ import re
 import numpy as np
 import pytest
 
-from qkvsearch._utils.shown_sums import adding_up
-from qkvsearch.rank.reasons import AVERAGE_ITEM, MAX_LINES, WordReasons, constant
+from qkvsearch._utils.shown_sums import AVERAGE_ITEM, reasons_adding_up
+from qkvsearch.rank.reasons import MAX_LINES, WordReasons, constant
 from qkvsearch.text.analysis import Analyzer
 
 # What a kind of heads adds, in the text of a line.
@@ -115,6 +115,23 @@ def test_a_history_is_grouped_by_what_the_catalog_knows(movies):
         assert largest.value == pytest.approx(sum(liked[item] for item in of_kind), abs=1e-9)
 
 
+@pytest.mark.parametrize(
+    "query", ["bread", "how do transformers work", "slow sourdough bread at home"]
+)
+def test_what_is_no_word_is_named_and_only_words_are_others(videos, query):
+    ranking = videos.search(query, user="w001", k=20)
+    names = {"overall meaning", "average item (subtracted)", "your taste"}
+    n_words = len(query.split())
+    for i in range(len(ranking)):
+        texts = [reason.text for reason in ranking.reasons(i)]
+        assert len(names & set(texts)) >= 2
+        others = [text for text in texts if re.fullmatch(r"\d+ others?.*", text)]
+        assert all(text.endswith(" other words") for text in others)
+        assert (
+            sum(int(text.split()[0]) for text in others) + len(texts) - len(others) <= n_words + 3
+        )
+
+
 def test_the_kinds_of_a_line_add_up_to_the_line_as_it_is_shown(videos, all_heads):
     """Guards against rounding them to the exact value: the lines are rounded once more, so that
     they add up to the score.
@@ -124,7 +141,7 @@ def test_the_kinds_of_a_line_add_up_to_the_line_as_it_is_shown(videos, all_heads
         ranking = videos.search(query, k=20)
         for i, hit in enumerate(ranking):
             reasons = ranking.reasons(i)
-            shown = adding_up([reason.value for reason in reasons], hit.score)
+            shown = reasons_adding_up(reasons, hit.score)
             for reason, value in zip(reasons, shown, strict=True):
                 kinds = [float(number) for number in KIND.findall(reason.text)]
                 if kinds:

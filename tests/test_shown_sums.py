@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from qkvsearch._utils.shown_sums import adding_up, signed
+from qkvsearch._utils.shown_sums import AVERAGE_ITEM, adding_up, reasons_adding_up, signed
 from tests.terminal import Screen, on_a_terminal
 
 NUMBER = r"(?:[+-]|= -?)\d+\.\d+"
@@ -201,3 +201,14 @@ def test_parts_that_lack_something_are_not_made_to_fit(values, lacking):
 )
 def test_what_rounds_to_nothing_has_no_minus(value, shown):
     assert signed(value) == shown
+
+
+@given(st.lists(st.floats(-20, 20), min_size=1, max_size=8), st.floats(-20, 20))
+def test_the_average_item_is_the_same_in_every_hit(values, average):
+    reasons = [(f"word {place}", value) for place, value in enumerate(values)]
+    reasons.insert(len(values) // 2, (AVERAGE_ITEM, average))
+    score = sum(value for _, value in reasons)
+    shown = reasons_adding_up(reasons, score)
+    assert shown[len(values) // 2] == round(average, 3)
+    assert sum(shown) == pytest.approx(round(score, 3), abs=1e-9)
+    assert all(abs(one - value) <= 0.001001 for one, (_, value) in zip(shown, reasons, strict=True))

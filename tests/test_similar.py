@@ -73,7 +73,7 @@ def test_reasons_name_shared_people_and_shared_words(shop):
     (i,) = (i for i, hit in enumerate(ranking) if hit.id == 1)
     texts = [reason.text for reason in ranking.reasons(i)]
     # 101, 102 and 103 like both; 201 and 300 rated the red apple the lowest
-    assert "people: 3 of the 3 who like green apple also like this" in texts
+    assert "people: 3 of the 3 who liked green apple also liked this" in texts
     assert "same words as green apple: apple" in texts
     assert texts[-1] == "average item (subtracted)"
 
@@ -90,7 +90,7 @@ def test_people_of_now_are_counted(tmp_path, shop_items, shop_log):
         ranking = engine.similar(2, k=9)
         (i,) = (i for i, hit in enumerate(ranking) if hit.id == 1)
         texts = [reason.text for reason in ranking.reasons(i)]
-        assert "people: 3 of the 3 who like green apple also like this" in texts
+        assert "people: 3 of the 3 who liked green apple also liked this" in texts
         engine.remove([3])
     with Engine(path) as engine:  # rows have moved
         assert engine.items[30]["id"] == 30

@@ -1,5 +1,6 @@
 """What would have to be gone: the smallest set without which a hit is not among the first k."""
 
+import re
 from itertools import combinations
 
 import numpy as np
@@ -170,6 +171,29 @@ def test_what_people_did_is_said_where_the_only_event_says_it(tmp_path):
         ranking = engine.recommend(likes=[0], k=1, heads="collaborative", explain=True)
         assert ranking[0].because[0]["did"] == "bought"
         assert ranking.reasons(0)[0].text == "people who bought a lamp also bought this"
+
+
+@pytest.mark.parametrize("events", [None, ["view", "purchase"]])
+def test_what_people_did_has_a_neutral_word_where_the_log_says_less(tmp_path, events):
+    log = pd.DataFrame(
+        {"user": [f"u{n % 9}" for n in range(40)], "item": [n % 6 for n in range(40)]}
+    )
+    columns = qkvsearch.Columns()
+    if events is not None:
+        log["event"] = [events[n % 2] for n in range(40)]
+        columns = qkvsearch.Columns(event="event", event_weights={"view": 1, "purchase": 5})
+    items = pd.DataFrame({"id": range(6), "title": [f"{n} lamp" for n in "abcdef"]})
+    with qkvsearch.build(
+        tmp_path / "ws", items=items, interactions=log, columns=columns, encoder="corpus"
+    ) as engine:
+        ranking = engine.recommend(likes=[0], k=1, heads="collaborative", explain=True)
+        assert ranking[0].because[0]["did"] == "chose"
+        assert ranking.reasons(0)[0].text == "people who chose a lamp also chose this"
+        similar = engine.similar(0, k=1)
+        assert any(
+            re.search("people: .* chose a lamp .* chose", reason.text)
+            for reason in similar.reasons(0)
+        )
 
 
 def test_a_level_that_is_none_is_refused(movies):

@@ -9,6 +9,8 @@ from math import floor
 DECIMALS = 3
 # The sum of the parts of a score differs from it by at most this share of their absolute sum.
 TOLERANCE = 1e-4
+# The reason that is the same for every hit.
+AVERAGE_ITEM = "average item (subtracted)"
 
 
 def adding_up(values: Sequence[float], total: float, decimals: int = DECIMALS) -> list[float]:
@@ -24,10 +26,37 @@ def adding_up(values: Sequence[float], total: float, decimals: int = DECIMALS) -
     [0.5]
     """
     exact = [float(value) for value in values]
-    room = TOLERANCE * max(1.0, sum(map(abs, exact)))
-    if abs(sum(exact) - total) > room:
+    if not is_sum(exact, total):
         return [round(value, decimals) for value in exact]
     return rounded_to(exact, total, decimals)
+
+
+def reasons_adding_up(
+    reasons: Sequence[tuple[str, float]], score: float, decimals: int = DECIMALS
+) -> list[float]:
+    """Round the values of reasons so that they add up to the rounded score. The average item, which
+    is the same for every hit, is rounded by itself. `reasonsAddingUp` in `web/static/numbers.js` is
+    the same.
+
+    reasons: the text and the value of each.
+
+    >>> reasons_adding_up([("rain", 4.3006), (AVERAGE_ITEM, -0.0003)], 4.3003)
+    [4.3, 0.0]
+    """
+    values = [float(value) for _, value in reasons]
+    texts = [text for text, _ in reasons]
+    if AVERAGE_ITEM not in texts or len(values) == 1 or not is_sum(values, score):
+        return adding_up(values, score, decimals)
+    place = texts.index(AVERAGE_ITEM)
+    alone = round(values.pop(place), decimals) + 0.0  # no −0
+    shown = rounded_to(values, round(score, decimals) - alone, decimals)
+    return [*shown[:place], alone, *shown[place:]]
+
+
+def is_sum(values: Sequence[float], total: float) -> bool:
+    """Return whether values add up to a total."""
+    room = TOLERANCE * max(1.0, sum(map(abs, values)))
+    return abs(sum(values) - total) <= room
 
 
 def rounded_to(values: Sequence[float], total: float, decimals: int = DECIMALS) -> list[float]:

@@ -32,7 +32,7 @@ LESSON = (
     ("teach", "ask-match-mix", "--step", "2"),
 )
 # Of each transformer, the layer and the head in which “attention” attends most to “transformer”.
-HEADS = {"minilm": ("0", "3"), "e5": ("0", "11")}
+HEADS = {"minilm": ("1", "4"), "e5": ("1", "12")}
 
 
 def attend_step(model: str | None) -> tuple[str, tuple[str, ...]]:

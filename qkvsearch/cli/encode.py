@@ -45,8 +45,16 @@ MAX_COMPONENTS = 4
     multiple=True,
     help="A word that nothing attends to, wherever it is in the text; may be repeated.",
 )
-@click.option("--layer", type=int, help="A transformer's layer, from 0.  [default: the last]")
-@click.option("--head", type=int, help="A head of the layer, from 0.  [default: their mean]")
+@click.option(
+    "--layer",
+    type=click.IntRange(min=1),
+    help="A transformer's layer, from 1.  [default: the last]",
+)
+@click.option(
+    "--head",
+    type=click.IntRange(min=1),
+    help="A head of the layer, from 1.  [default: their mean]",
+)
 @click.option(
     "--encoder",
     help="minilm, e5, static or a model's folder.  [default: the workspace's encoder; without a "
@@ -75,7 +83,7 @@ def attend(
       qkvsearch attend "the bank of the river"
       qkvsearch attend "deep learning with attention <PAD>" --mask padding
       qkvsearch attend "the bank of the river" --hide river
-      qkvsearch attend "it was too tired" --encoder minilm --layer 5 --head 3
+      qkvsearch attend "it was too tired" --encoder minilm --layer 6 --head 4
       qkvsearch attend "the bank of the river" --encoder minilm -o bank.html
     """
     from qkvsearch.cli.heatmap import heat_map
@@ -84,13 +92,23 @@ def attend(
     sentence = sys.stdin.read(QUERY.value + 1) if text == ("-",) else " ".join(text)
     reading = _encoder(run, encoder).attend(sentence, mask, hide)
     _note_left_out(run, reading)
-    map_ = reading.map(layer, head)
+    n_layers, n_heads = reading.weights.shape[:2] if reading.has_layers else (None, None)
+    map_ = reading.map(_index("layer", layer, n_layers), _index("head", head, n_heads))
     if output.format in ("html", "svg", "png"):
         _draw(output, reading, map_, sentence)
         return
     records = map_.to_records() if output.format != "table" else []
     fields = (*WEIGHT_FIELDS, *HEAD_FIELDS) if reading.has_layers else WEIGHT_FIELDS
     output.write(records, lambda: heat_map(map_), fields)
+
+
+def _index(kind: str, number: int | None, n: int | None) -> int | None:
+    """Return the index of a layer or a head that a person counts from 1. n: how many there are,
+    None where there is none to choose. Raises `QkvError`.
+    """
+    if number is not None and n is not None and number > n:
+        raise QkvError(f"no {kind} {number}: there are {kind}s 1 to {n}")
+    return None if number is None else number - 1
 
 
 def _draw(output: Output, reading: EncodedText, shown: AttentionMap, sentence: str) -> None:

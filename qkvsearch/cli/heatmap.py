@@ -99,11 +99,13 @@ def _legend() -> Iterator[Text]:
 
 
 def head_name(attention_map: AttentionMap) -> str:
-    """Return layer and head as the start of a caption, or what attention without layers is."""
+    """Return layer and head, counted from 1, as the start of a caption, or what attention without
+    layers is.
+    """
     if attention_map.layer is None:
         return "attention without learned matrices (Q = K = V = X): "
-    head = "mean over heads" if attention_map.head is None else f"head {attention_map.head}"
-    return f"layer {attention_map.layer}, {head}: "
+    head = "mean over heads" if attention_map.head is None else f"head {attention_map.head + 1}"
+    return f"layer {attention_map.layer + 1}, {head}: "
 
 
 def _style(weight: float) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from qkvsearch._utils.shown_sums import DECIMALS, adding_up, signed
+from qkvsearch._utils.shown_sums import AVERAGE_ITEM, DECIMALS, reasons_adding_up, signed
 from qkvsearch.cli.columns import is_filter
 from qkvsearch.cli.commands import Command, Decorator, joined, stored_in_meta
 from qkvsearch.cli.context import settings
@@ -398,7 +398,7 @@ def _reasons(row: dict[str, Any], full: bool) -> list[str | Text]:
         ]
     if not addends:
         return []
-    values = adding_up([value for _, value in addends], row["score"], DECIMALS)
+    values = reasons_adding_up(addends, row["score"])
     numbers = [signed(value, DECIMALS) for value in values]
     room = max(map(len, numbers))
     starts = [f"{number:<{room}} " for number in numbers]
@@ -441,7 +441,7 @@ def _item_text(entry: dict[str, Any]) -> str:
 
 def _component_text(entry: dict[str, Any]) -> str:
     """Return the head of a score component, and what it compares."""
-    from qkvsearch.rank.reasons import ADDED, AVERAGE_ITEM, KINDS, OF_ITEMS, OVERALL
+    from qkvsearch.rank.reasons import ADDED, KINDS, OF_ITEMS, OVERALL
 
     head = entry["head"]
     words = [str(entry[name]) for name in ("query", "key") if entry[name] is not None]

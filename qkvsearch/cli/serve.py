@@ -45,7 +45,8 @@ LIBRARIES = ("fastapi", "uvicorn", "jinja2", "prometheus_client", "fastapi_offli
     "--public",
     is_flag=True,
     help="Serve only the pages for customers: Search, Recommend and Map, without Attend, the "
-    "course, Look inside, searches and the API's page. Who may ask what is up to tokens.",
+    "course, Look inside, searches and the API's page. The API answers what these pages ask, and "
+    "nothing about a user: only the owner's token may do more.",
 )
 @click.option(
     "--token-file",
@@ -135,7 +136,7 @@ def serve(
     Examples:
       qkvsearch serve --demo
       qkvsearch -w shop serve --port 8080 --workers 2 --read-only
-      qkvsearch -w shop serve --public --read-only
+      qkvsearch -w shop serve --public
       qkvsearch -w shop serve --host 0.0.0.0 --token-file secret.txt
       qkvsearch -w shop serve --mcp
       qkvsearch -w shop serve --root-path /search --proxy 127.0.0.1
@@ -219,8 +220,6 @@ def _announce(
     to_stderr(f"Serving {server.name} at {address} (Ctrl-C stops).")
     if server.root_path:
         run.message(f"Links begin with {server.root_path}, which a proxy takes away.")
-    if server.public and server.token_file is None and not server.read_only:
-        run.message("Whoever reaches it may change the workspace: --read-only refuses that.")
     if not is_sample:
         run.message(f"While it runs, only qkvsearch may change the files in {server.workspace}.")
     if server.log_searches:

@@ -43,7 +43,8 @@ LINES = {
 }
 # What `how` is for a boost of the owner, which has no sentence but its name.
 RULE = "rule"
-LIKED = "liked"
+# What people did, where they said what they like; and a word for all that a log may hold.
+LIKED, CHOSE = "liked", "chose"
 
 
 def entry_line(entry: Mapping[str, Any]) -> str:
@@ -51,8 +52,9 @@ def entry_line(entry: Mapping[str, Any]) -> str:
     return LINES[entry["how"]].format(title=entry["title"], did=entry.get("did", LIKED))
 
 
-# What people did, by the events of a log that say so. Other logs are of what people like.
+# What people did, by the events of a log that say so.
 DONE = {
+    LIKED: ("like", "liked", "favorite", "favourite", "喜欢", "喜歡"),
     "bought": (
         "purchase",
         "purchased",
@@ -72,23 +74,26 @@ DONE = {
 
 
 def what_people_did(facts: Mapping[str, Any]) -> str:
-    """Return what the people of a log did with its items: "liked", or what its only event says.
+    """Return what the people of a log did with its items: "liked" by its ratings, what its only
+    event says, otherwise "chose".
 
     facts: of the build, which knows the events that an option gave weights.
 
     >>> column = {"role": "event", "convention": '{"purchase": 5, "refund": -5}'}
     >>> what_people_did({"interaction_columns": [column]}), what_people_did({})
-    ('bought', 'liked')
+    ('bought', 'chose')
     """
     weights: dict[str, float] = {}
     for column in facts.get("interaction_columns") or ():
+        if column["role"] == "rating":
+            return LIKED
         if column["role"] == "event" and column["convention"]:
             weights |= json.loads(column["convention"])
     events = [event for event, weight in weights.items() if weight > 0]
     for did, names in DONE.items():
         if events and set(events) <= set(names):
             return did
-    return LIKED
+    return CHOSE
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import numpy as np
 
 from qkvsearch._utils.deadline import check_deadline
 from qkvsearch._utils.query_lock import query_lock
-from qkvsearch._utils.shown_sums import DECIMALS, adding_up, signed
+from qkvsearch._utils.shown_sums import DECIMALS, adding_up, reasons_adding_up, signed
 from qkvsearch._utils.threads import one_blas_thread
 from qkvsearch.attention.masks import hide
 from qkvsearch.attention.weights import softmax
@@ -216,7 +216,7 @@ class Ranking(Sequence[Hit]):
         """
         score = self.hits[index].score
         reasons = self.quoted_reasons(index)
-        values = adding_up([reason.value for reason in reasons], score)
+        values = reasons_adding_up(reasons, score)
         lines = [
             f"{signed(value)} {in_one_line(reason.text)}"
             for value, reason in zip(values, reasons, strict=True)

@@ -19,7 +19,13 @@ import numpy as np
 
 from qkvsearch._utils.caching import cached_by_word, cached_property
 from qkvsearch._utils.folding import fold
-from qkvsearch._utils.shown_sums import DECIMALS, adding_up, rounded_to, signed
+from qkvsearch._utils.shown_sums import (
+    AVERAGE_ITEM,
+    DECIMALS,
+    reasons_adding_up,
+    rounded_to,
+    signed,
+)
 from qkvsearch.heads.dense_head import MEANING
 from qkvsearch.heads.lexical_head import LEXICAL
 from qkvsearch.heads.rule_heads import RULE_HEADS
@@ -56,7 +62,7 @@ KINDS = {head.name: head.reason for head in HEADS} | dict(ADDED_TO_HEADS)
 SIMILAR_TO = f"{MEANING} to"
 # The heads whose parts without query and key differ between items.
 OF_ITEMS = {*ADDED_TO_HEADS, *(head.name for head in HEADS if head.is_of_item)}
-AVERAGE_ITEM, OVERALL = "average item (subtracted)", "overall meaning"
+OVERALL = "overall meaning"
 # A token that a transformer adds to a text: [CLS] and [PROMPT], or <s> and </s>.
 ADDED = re.compile(r"\[[A-Z]+\]|</?\w+>")
 # A folded word that a person recognizes: at least three letters, or any characters of a script
@@ -90,7 +96,7 @@ def reason_records(reasons: Sequence[Reason]) -> dict[str, Any]:
     """Return reasons as the fields of a hit: `reasons`, which add up to the score, and `others`,
     what the last of them adds that names nothing.
 
-    >>> reason_records([Reason("rain", 0.75), OtherReasons("2 others", 0.25)])["others"]
+    >>> reason_records([Reason("rain", 0.75), OtherReasons("2 other words", 0.25)])["others"]
     0.25
     """
     others = [reason.value for reason in reasons if isinstance(reason, OtherReasons)]
@@ -140,14 +146,14 @@ class WordReasons:
         lines = _Lines(parts, self._name)
         threshold = WORD_SHARE * float(np.abs(lines.values).sum())
         values = lines.values.tolist()
-        shown_lines, _ = largest(values)
-        reasons = [
-            *few(values, lambda line: lines.names[line]),
-            *of_rules(parts),
-            *constant(parts),
-        ]
+        shown_lines, smaller = lines.shown()
+        reasons = [Reason(lines.names[line], values[line]) for line in shown_lines]
+        if smaller:
+            rest = sum(values[line] for line in smaller)
+            reasons.append(OtherReasons(f"{len(smaller):,} other words", rest))
+        reasons += [*of_rules(parts), *constant(parts)]
         total = float(parts.sums.sum()) if score is None else score
-        shown_values = adding_up([reason.value for reason in reasons], total)
+        shown_values = reasons_adding_up(reasons, total)
         for place, line in enumerate(shown_lines):
             text = lines.text(line, threshold, shown_values[place])
             reasons[place] = reasons[place]._replace(text=text)
@@ -190,20 +196,39 @@ class _Lines:
         self.parts = parts
         numbers: dict[str, int] = {}
         line_of: list[int] = []
+        are_words: list[bool] = []
         for source, key, is_constant in zip(
             parts.sources, parts.first_keys, are_constant(parts), strict=True
         ):
             if is_constant or source.head in RULE_HEADS:
                 line_of.append(-1)
-            else:
-                line_of.append(numbers.setdefault(name(source, key is None), len(numbers)))
+                continue
+            line = numbers.setdefault(name(source, key is None), len(numbers))
+            if line == len(are_words):
+                are_words.append(source.query is not None and key is not None)
+            line_of.append(line)
         # The name of each line: a word, or what a head compares.
         self.names = list(numbers)
+        # Whether the line is a word: not a taste, and not the meaning as a whole.
+        self.are_words = [
+            is_word and name != OVERALL for is_word, name in zip(are_words, self.names, strict=True)
+        ]
         # The line of each source, −1 for a constant and for a rule.
         self.line_of = np.array(line_of, dtype=np.int64)
         in_line = self.line_of >= 0
         # What each line adds, float64 (n_lines,).
         self.values = np.bincount(self.line_of[in_line], parts.sums[in_line], len(numbers))
+
+    def shown(self) -> tuple[list[int], list[int]]:
+        """Return the lines that are shown, the largest first, and the smaller ones, which are one
+        line together. Those are words: what is not a word is told by its name, however small.
+        """
+        shown, others = largest(self.values.tolist())
+        smaller = [line for line in others if self.are_words[line]]
+        if len(smaller) == 1:
+            smaller = []
+        shown += [line for line in others if line not in smaller]
+        return sorted(shown, key=lambda line: -abs(self.values[line])), smaller
 
     def text(self, line: int, threshold: float, shown_value: float) -> str:
         """Return the text of a line: a word, and what heads compare.

@@ -27,6 +27,7 @@ from qkvsearch.rank.candidates import (
     positions_of,
     with_where_note,
 )
+from qkvsearch.rank.history_reasons import what_people_did
 from qkvsearch.rank.item_users import ItemUsers, Likers
 from qkvsearch.rank.listing import own_columns, with_fields
 from qkvsearch.rank.loaded_build import LoadedBuild
@@ -93,7 +94,8 @@ def similar(build: LoadedBuild, question: SimilarQuestion) -> Ranking:
     )
     ranking = with_where_note(ranking, question.where, mask)
     hits = ranking.positions.tolist()
-    reasoning = NeighbourReasons(texts, build.histories, positions, hits)
+    did = what_people_did(build.snapshot.facts)
+    reasoning = NeighbourReasons(texts, build.histories, positions, hits, did)
     ranking = replace(ranking, reasoning=reasoning, source=build)
     ranking = ranking.noted([*item_notes, *excluded_notes])
     return with_fields(ranking, catalog, columns)
@@ -240,6 +242,7 @@ class NeighbourReasons:
     """A `Reasoning` by the people who like both items, and by the words that both texts have.
 
     positions: the rows of the items of the question. hits: those of the items that are explained.
+    did: what people did with the items.
     Most answers are never explained, so what was recorded of these items is read with the first
     reason, of all of them at once. What is recorded after the answer does not count.
     """
@@ -250,12 +253,14 @@ class NeighbourReasons:
         histories: Histories,
         positions: Sequence[int],
         hits: Sequence[int],
+        did: str,
     ) -> None:
         ids, titles = texts.catalog.names(positions)
         items = ids if len(ids) > 1 else [None]
         # The row and the title of each item of the question, by what its sources name it.
         self.items = dict(zip(items, zip(positions, titles, strict=True), strict=True))
         self.texts, self.histories, self.explained = texts, histories, [*positions, *hits]
+        self.did = did
         with suppress(QkvError):  # damaged records: the ranking needs none, its reasons do
             histories.records.fix_moment()
         self.liking = cache(self._liking)
@@ -319,13 +324,12 @@ class NeighbourReasons:
         both = users.number_shared(self.liking(position))
         if both < MIN_SHARED * users.number:
             return (
-                f"people: those who like {short(title)} and this like much the same ({both:,} both)"
+                f"people: those who {self.did} {short(title)} and those who {self.did} this are "
+                f"much the same ({both:,} both)"
             )
-        who_like = "likes" if users.number == 1 else "like"
-        also_like = "likes" if both == 1 else "like"
         return (
-            f"people: {both:,} of the {users.number:,} who {who_like} {short(title)} also "
-            f"{also_like} this"
+            f"people: {both:,} of the {users.number:,} who {self.did} {short(title)} also "
+            f"{self.did} this"
         )
 
 

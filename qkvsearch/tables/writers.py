@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from qkvsearch._utils.shown_sums import adding_up
+from qkvsearch._utils.shown_sums import adding_up, reasons_adding_up
 from qkvsearch.errors import need
 from qkvsearch.terminal import printable
 
@@ -121,7 +121,8 @@ def _rounded_reasons(entries: list[Any], score: float, decimals: int) -> list[An
     values = [addend for addend in addends if addend is not None]
     if not entries or len(values) < len(entries):
         return entries
-    rounded = adding_up(values, score, decimals)
+    texts = [entry.get("text", "") for entry in entries]
+    rounded = reasons_adding_up(list(zip(texts, values, strict=True)), score, decimals)
     return [
         {**entry, _addend_name(entry): value} for entry, value in zip(entries, rounded, strict=True)
     ]

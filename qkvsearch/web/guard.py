@@ -104,7 +104,8 @@ class Guard:
                 await preflight(scope, body.receive, answer.send)
             else:
                 is_page = self._is_page(scope["path"]) or leads_nowhere(scope, headers)
-                check_rights(self.service.tokens, scope, headers, is_page)
+                is_public = self.service.settings.public
+                check_rights(self.service.tokens, scope, headers, is_page, is_public)
                 await self.app(scope, body.receive, answer.send)
         except Problem as refused:
             await problem_of(refused)(scope, body.receive, answer.send)

@@ -4,14 +4,16 @@
   and what `OPEN_DATA` lists.
 - A token to search with may ask what `SEARCH_MAY` lists. It is in the pages of a site, so that
   everybody can read it. **A route that is not listed is refused to it**, new ones included.
-- The owner's token may do everything. Where a server has no token, everyone may.
+- A server for customers (`serve --public`) answers what its pages ask, `PUBLIC_MAY`, to a token to
+  search with, and where it has no token to everyone: neither may name a user there.
+- The owner's token may do everything. Where any other server has no token, everyone may.
 
 The table for people is in docs/trust.md; a test compares it with `SEARCH_MAY`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from enum import Enum
 from http import HTTPStatus
 
@@ -47,6 +49,14 @@ SEARCH_MAY = frozenset(
         ("POST", MCP),
     )
 )
+# What the pages for customers ask.
+PUBLIC_MAY = SEARCH_MAY | {
+    ("GET", f"{API}/info"),
+    ("GET", f"{API}/items"),
+    ("GET", f"{API}/map"),
+    ("POST", f"{API}/recommend"),
+    ("POST", f"{API}/explain/recommend"),
+}
 # The beginning of addresses of one item. An id may contain slashes.
 ONE_ITEM = f"{API}/items/"
 # What is recommended to a user, and what is not, shows what they have: their history is the
@@ -59,7 +69,7 @@ IS_HEAD = "qkvsearch.is_head"
 
 
 class Holder(Enum):
-    """Whose token a request has."""
+    """Whose token a request has. Where a public server has no token, everyone may only search."""
 
     OWNER = "owner"
     SEARCH = "search"
@@ -101,20 +111,22 @@ class Tokens:
         return Holder.SEARCH if n_same else None
 
 
-def check_rights(tokens: Tokens | None, scope: Scope, headers: Headers, is_page: bool) -> None:
+def check_rights(
+    tokens: Tokens | None, scope: Scope, headers: Headers, is_page: bool, is_public: bool = False
+) -> None:
     """Raise `Problem` for a request whose token is missing or wrong, or may not do this. is_page:
-    the address is that of a page, or of a file of one.
+    the address is that of a page, or of a file of one. is_public: the server is for customers.
     """
-    if tokens is None or is_page or scope["path"] in OPEN_DATA:
+    if is_page or scope["path"] in OPEN_DATA or (tokens is None and not is_public):
         return
-    holder = tokens.holder(headers.get("authorization", ""))
+    holder = Holder.SEARCH if tokens is None else tokens.holder(headers.get("authorization", ""))
     if holder is None:
         challenge = {"WWW-Authenticate": 'Bearer realm="qkvsearch"'}
         detail = "this server demands its token, as the header: Authorization: Bearer TOKEN"
         raise Problem(HTTPStatus.UNAUTHORIZED, detail, challenge)
     scope[HOLDER] = holder
     if holder is Holder.SEARCH:
-        _check_search_token(scope)
+        _check_search_token(scope, PUBLIC_MAY if is_public else SEARCH_MAY)
 
 
 def wants_page(scope: Scope, headers: Headers) -> bool:
@@ -140,18 +152,28 @@ def holder_of(scope: Scope) -> Holder:
     return holder
 
 
-def _check_search_token(scope: Scope) -> None:
+def check_users(scope: Scope, users: Iterable[object]) -> None:
+    """Raise `Problem` where a body names a user, which only the owner may. users: None for none."""
+    if holder_of(scope) is Holder.SEARCH and any(user is not None for user in users):
+        raise _no_user()
+
+
+def _no_user() -> Problem:
+    detail = (
+        f"`{USER}`: only the owner may name a user, since an answer for one shows what they have: "
+        "ask by `likes`, or with the owner's token"
+    )
+    return Problem(HTTPStatus.FORBIDDEN, detail)
+
+
+def _check_search_token(scope: Scope, may: Collection[tuple[str, str]]) -> None:
     """Raise `Problem` for what a token to search with may not do."""
     path = scope["path"]
     is_item = path.startswith(ONE_ITEM) and path != ONE_ITEM
     route = f"{ONE_ITEM}{{item}}" if is_item else path
     # OPTIONS only tells which methods an address has.
-    if scope["method"] != "OPTIONS" and (scope["method"], route) not in SEARCH_MAY:
-        refused = "this token may only search: ask with the owner's token, that of `--token-file`"
+    if scope["method"] != "OPTIONS" and (scope["method"], route) not in may:
+        refused = "this is the owner's: ask with the owner's token, that of `--token-file`"
         raise Problem(HTTPStatus.FORBIDDEN, refused)
     if USER in QueryParams(scope["query_string"]):
-        refused = (
-            f"`{USER}`: this token may not name a user, since an answer for one shows what they "
-            "have: ask by `likes`, or with the owner's token"
-        )
-        raise Problem(HTTPStatus.FORBIDDEN, refused)
+        raise _no_user()

@@ -25,27 +25,27 @@ def attend(qkv, tiny_bert):
 
 
 def test_json_holds_the_models_weights_and_says_which_head(attend, tiny_bert):
-    rows = attend(TEXT, "--layer", 1, "--head", 2, "--format", "json").json()
+    rows = attend(TEXT, "--layer", 2, "--head", 3, "--format", "json").json()
     weights = pretrained(str(tiny_bert)).attend(TEXT).weights[1, 2]
     assert [row["weight"] for row in rows] == weights.ravel().tolist()
     assert list(rows[0]) == FIELDS
     assert {(row["layer"], row["head"]) for row in rows} == {(1, 2)}
-    mean = attend(TEXT, "--layer", 0, "--format", "json").json()
+    mean = attend(TEXT, "--layer", 1, "--format", "json").json()
     assert {(row["layer"], row["head"]) for row in mean} == {(0, None)}
 
 
 def test_a_map_has_rows_of_100_percent_and_so_have_sentences(attend, monkeypatch):
     width = len("[CLS]") + len(TOKENS) * (CELL + GAP)
     monkeypatch.setenv("COLUMNS", str(width))
-    lines = attend(TEXT, "--layer", 1, "--head", 2).stdout.splitlines()
+    lines = attend(TEXT, "--layer", 2, "--head", 3).stdout.splitlines()
     assert lines[0].split() == TOKENS
     for token, line in zip(TOKENS, lines[1:], strict=False):
         percents = [int(x) for x in re.findall(r"(\d+)%", line.split(token, 1)[1])]
         assert len(percents) == len(TOKENS)
         assert abs(sum(percents) - 100) <= len(TOKENS) / 2
-    assert lines[-1] == "layer 1, head 2: row attends to column; rows add up to 100 %"
+    assert lines[-1] == "layer 2, head 3: row attends to column; rows add up to 100 %"
     monkeypatch.setenv("COLUMNS", str(width - 1))
-    lines = attend(TEXT, "--layer", 1, "--head", 2).stdout.splitlines()
+    lines = attend(TEXT, "--layer", 2, "--head", 3).stdout.splitlines()
     assert max(map(len, lines)) < width
     sentences = [line for line in lines if " → " in line]
     assert [line.split()[0] for line in sentences] == TOKENS
@@ -64,7 +64,7 @@ def test_without_layers_a_head_cannot_be_chosen(qkv, videos_path):
 @pytest.mark.parametrize(
     ("asked", "code", "said"),
     [
-        (("--layer", 2), 1, "no layer 2: there are layers 0 to 1"),
+        (("--layer", 3), 1, "no layer 3: there are layers 1 to 2"),
         (("--head", "most"), 2, "'most' is not a valid integer"),
         (("--encoder", "minlm"), 1, "did you mean minilm"),
     ],

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from qkvsearch._utils.shown_sums import AVERAGE_ITEM
 from qkvsearch.rank.reasons import (
-    AVERAGE_ITEM,
     MAX_LINES,
     OVERALL,
     SHARE,

@@ -52,7 +52,10 @@ class AttendParameters(Parameters):
             description="Words that nothing attends to either, by their place in `words`, from 0.",
         ),
     ] = ()
-    layer: Annotated[int | None, Field(ge=0, description="One layer, from 0; else all.")] = None
+    layer: Annotated[
+        int | None,
+        Field(ge=0, description="One layer, from 0, where people count from 1; else all."),
+    ] = None
     head: Annotated[int | None, Field(ge=0, description="One head, from 0; else all.")] = None
     against: Annotated[
         LimitedText,

@@ -7,6 +7,7 @@ from unicodedata import category
 import numpy as np
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field
+from starlette.requests import Request
 from starlette.responses import Response
 
 from qkvsearch.engine import Engine
@@ -33,6 +34,7 @@ from qkvsearch.web.api.responses import (
 from qkvsearch.web.api.search_parameters import SearchParameters
 from qkvsearch.web.api.strict_route import StrictRoute
 from qkvsearch.web.problems import Problem
+from qkvsearch.web.rights import check_users
 
 router = APIRouter(tags=["search"], route_class=StrictRoute)
 # How many items of a history an explained recommendation lists.
@@ -107,10 +109,13 @@ async def explain_similar(
     responses=described_by(Explanation),
     summary="Explain a recommendation",
 )
-async def explain_recommend(service: RequestService, parameters: ExplainRecommend) -> Response:
+async def explain_recommend(
+    request: Request, service: RequestService, parameters: ExplainRecommend
+) -> Response:
     """What each item of the history adds to the score: the largest 1,000, and all others as one.
     The hits are those of `recommend`.
     """
+    check_users(request.scope, [parameters.user])
     check_count(service, parameters.k)
     return await service.ask(lambda engine: explain_history(engine, parameters), True)
 

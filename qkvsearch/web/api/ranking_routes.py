@@ -42,7 +42,7 @@ from qkvsearch.web.api.responses import (
 )
 from qkvsearch.web.api.search_parameters import EXPLAIN_OR_SMALLEST, SearchParameters
 from qkvsearch.web.api.strict_route import StrictRoute
-from qkvsearch.web.rights import IS_HEAD
+from qkvsearch.web.rights import IS_HEAD, check_users
 from qkvsearch.web.service import Service
 
 router = APIRouter(route_class=StrictRoute)
@@ -309,11 +309,15 @@ async def recommend(
     responses=described_by(RecommendAnswers),
     summary="Several recommendations at once",
 )
-async def recommend_batch(service: RequestService, batch: RecommendBatch) -> Response:
+async def recommend_batch(
+    request: Request, service: RequestService, batch: RecommendBatch
+) -> Response:
     """An answer for each of `questions`, or for each of `users`. If one of them is invalid, none is
     answered.
     """
-    return await answer_batch(service, batch.each(), answer_recommend)
+    questions = batch.each()
+    check_users(request.scope, [question.user for question in questions])
+    return await answer_batch(service, questions, answer_recommend)
 
 
 # --- similar ---

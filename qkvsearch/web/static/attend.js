@@ -1,7 +1,7 @@
 // The page on which a sentence attends to itself: what is asked, what is chosen, and what is said.
 import { ask, latest, query } from "./api.js";
 import { Control, target } from "./attend/control.js";
-import { HeadGrid } from "./attend/heads.js";
+import { HeadGrid, placeName } from "./attend/heads.js";
 import { Lines } from "./attend/lines.js";
 import { MOST, WeightMap } from "./attend/map.js";
 import { byWeight, counterpart, Reading } from "./attend/reading.js";
@@ -201,7 +201,7 @@ function drawSentences(other, isRecorded) {
 
 function redrawHeads() {
   for (const one of [grid, controlGrid]) one.reshade();
-  if (reading?.words.length) map.draw(reading.words, weights(), placeName());
+  if (reading?.words.length) map.draw(reading.words, weights(), placeSaid());
   if (reading?.words.length) drawWord(chosen.word);
 }
 
@@ -252,16 +252,15 @@ const weightsIn = (one) =>
   chosen.view === "one" || !one.hasLayers ? one.of(chosen.layer, chosen.head) : one.mean(chosen.layer);
 const weights = () => weightsIn(reading);
 
-function placeName() {
-  const { layer, head } = chosen;
-  if (!reading.hasLayers) return say("placeOnly");
-  return chosen.view === "one" ? say("place", { layer, head }) : say("placeMean", { layer, heads: reading.heads });
+function placeSaid() {
+  const { layer, head, view } = chosen;
+  return reading.hasLayers ? placeName(layer, view === "one" ? head : null, reading.heads) : say("placeOnly");
 }
 
 /** All that depends on the head. */
 function drawPlace(isTold) {
   const { words: names, hasLayers } = reading;
-  const name = placeName();
+  const name = placeSaid();
   byId("place").textContent = name;
   for (const one of [grid, controlGrid]) one.choose(chosen.layer, chosen.view === "one" ? chosen.head : null);
   const focused = lines.froms?.indexOf(document.activeElement) ?? -1;
@@ -372,7 +371,7 @@ function follow(j) {
   chosen.view = "one";
   drawPlace(false);
   const weight = share(reading.of(chosen.layer, chosen.head)[i][j] ?? 0);
-  announce(say("went", { place: placeName(), word: text(reading.words[i]), weight, first: text(reading.words[j]) }));
+  announce(say("went", { place: placeSaid(), word: text(reading.words[i]), weight, first: text(reading.words[j]) }));
   lines.tos[j].firstChild.focus();
 }
 

@@ -4,7 +4,7 @@
 // A combobox whose list is a grid (WAI-ARIA APG): a row for each hit, with a cell for the hit and one for its reasons.
 // The focus stays in the input, and `aria-activedescendant` says which cell the keys are at.
 import { address, brief, el, isComposing, onTyped, owned } from "./dom.js";
-import { addingUp, money, number, signed } from "./numbers.js";
+import { money, number, reasonsAddingUp, signed } from "./numbers.js";
 import { translated } from "./search/translated.js";
 import { filled } from "./sentences.js";
 
@@ -214,7 +214,7 @@ async function explain(hit, why) {
   try {
     const found = (await ask("explain/search", { ...asked.values, rank: hit.rank })).hit;
     if (found.id !== hit.id) return search(!asked.values.prefix, 0, asked.others); // the catalog has changed
-    const values = addingUp(found.reasons.map((reason) => reason.value), found.score);
+    const values = reasonsAddingUp(found.reasons, found.score);
     const lines = found.reasons.map((reason, place) => [translated(reason.text, say, knows), signed(values[place])]);
     lines.push([say("score"), say("sum", { score: number(found.score, 3) })]);
     panel.replaceChildren(...lines.map(([what, value]) => el("p", {}, owned(what, 160), el("span", {}, value))));

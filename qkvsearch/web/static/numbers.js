@@ -13,6 +13,22 @@ export const signed = (x, digits = 3) => {
 // float32's share, as the tests of the engine allow it.
 const TOLERANCE = 1e-4;
 
+/** A number as it is shown, by itself. */
+export const rounded = (value, digits = 3) => Number(value.toFixed(digits));
+
+// The reason that is the same for every hit, as the API names it.
+const AVERAGE_ITEM = "average item (subtracted)";
+
+/** The values of reasons, rounded so that they add up to the score as it is shown. What is the same for every hit is
+ *  rounded by itself. `reasons_adding_up` in Python is the same. */
+export function reasonsAddingUp(reasons, score) {
+  const values = reasons.map(({ value }) => value);
+  const place = reasons.findIndex(({ text }) => text === AVERAGE_ITEM);
+  if (place < 0 || values.length === 1 || !isSum(values, score)) return addingUp(values, score);
+  const alone = rounded(values[place]);
+  return roundedTo(values.toSpliced(place, 1), rounded(score) - alone).toSpliced(place, 0, alone);
+}
+
 /** Whether numbers are the parts of this total. */
 export function isSum(values, total) {
   const sum = values.reduce((a, b) => a + b, 0);

@@ -118,7 +118,9 @@ async function listed(values) {
   }
   if (values.q.trim()) {
     const asks = { ...words(values), ...page, sort: order(values) };
-    return ask("search", { ...asks, facets: counts(), snippet: true, matches: true });
+    const found = await ask("search", { ...asks, facets: counts(), snippet: true, matches: true });
+    // A facet counts what one can list, which is more than the page that is shown.
+    return isShortList(found, values) ? { ...found, hits: found.hits.slice(0, PAGE), facets: {} } : found;
   }
   const sort = itemSort(values);
   if (isFirst(values)) page.k = Math.min(FEW, facts.most);
@@ -218,6 +220,7 @@ function show(found, values, newest) {
   if (!newest) return;
   setBusy(false);
   showMore(found, values);
+  byId("done").textContent = say("showItems", { n: count(isShortList(found, values) ? hits().length : total(found, values)) });
   tell(counted(found, values), notes(found));
   const unknown = found.notes.find(isAboutUser);
   fault("user", "options", unknown ? translated(unknown) : "");
@@ -232,12 +235,15 @@ function total(found, values) {
   return found.total + (values.weak || values.anyway ? found.total_weak : 0);
 }
 
+/** Whether nothing was found, and what comes nearest is shown instead: one page of it. */
+const isShortList = (found, values) => found.total === 0 && (values.weak || values.anyway);
+
 /** The button for what comes next: more results, or behind the last one those that match only weakly. */
 function showMore(found, values) {
   const more = byId("more");
   const n = hits().length;
   // What no address can say is not listed.
-  const isMore = found.hits.length === values.k && n < Math.min(total(found, values), facts.most);
+  const isMore = !isShortList(found, values) && found.hits.length === values.k && n < Math.min(total(found, values), facts.most);
   const weak = found.total_weak && !values.weak && !values.anyway && n && n < facts.most ? found.total_weak : 0;
   more.hidden = !isMore && !weak;
   if (isFirst(values) && found.total > n) {
@@ -301,8 +307,8 @@ function counted(found, values) {
   if (!hits().length) return say("none");
   const listed = hits().length < total(found, values) ? "resultsOfMore" : "results";
   if (total(found, values) === found.total) return say(listed, { n, total: count(found.total) });
-  const all = { n, total: count(found.total), weak: count(found.total_weak) };
-  return say(found.total ? `${listed}WithWeak` : `${listed}Weak`, all);
+  if (isShortList(found, values)) return say("nearestOnly", { n });
+  return say(`${listed}WithWeak`, { n, total: count(found.total), weak: count(found.total_weak) });
 }
 
 /** What of the query was read otherwise, and what else the server has to say. */
@@ -467,6 +473,21 @@ function listen() {
   user.addEventListener("change", () => personal(user.value.trim()));
 }
 
+/** Filters stand open beside the results, and are folded above them where there is no room. */
+function foldFilters() {
+  const filters = byId("filters");
+  const isWide = matchMedia("(min-width: 50.01rem)");
+  const fold = () => {
+    filters.open = isWide.matches;
+  };
+  fold();
+  isWide.addEventListener("change", fold);
+  byId("done").addEventListener("click", () => {
+    filters.open = false;
+    filters.querySelector("summary").focus();
+  });
+}
+
 /** What opens over the page closes when somebody goes on elsewhere. */
 function drops() {
   for (const drop of document.querySelectorAll(".drop")) {
@@ -515,8 +536,7 @@ async function learn() {
     return { users: 0, columns: [] };
   };
   const [info, there] = await Promise.all([ask("info").catch(closed), ask("facets")]);
-  const columns = there.columns.map((column) => ({ ...column, whole: there.facets[column.name] }));
-  Object.assign(has, { columns, addresses: there.addresses, newest: there.newest, users: info.users });
+  Object.assign(has, { columns: there.columns, addresses: there.addresses, newest: there.newest, users: info.users });
   byId("as-user").classList.remove("waiting");
   byId("as-user").hidden = !info.users;
   byId("condition").hidden = !info.columns.length;
@@ -535,7 +555,7 @@ async function start() {
   byId("where").value = asked.where;
   byId("user").value = asked.user;
   byId("condition").open = Boolean(asked.where);
-  byId("filters").open = matchMedia("(min-width: 50rem)").matches;
+  foldFilters();
   try {
     await learn();
   } catch (error) {

@@ -22,7 +22,7 @@ const REFUSED = [
   [/^no answer within /, "server_late"],
   [/^(?:too many requests at once|other clients have not read|somebody else is changing the workspace)/, "server_busy"],
   [/^this server demands its token/, "server_token"],
-  [/^(?:`user`: )?this token may /, "server_rights"],
+  [/^(?:this is the owner's|`user`: only the owner)/, "server_rights"],
   [/^(?:an internal error|the workspace cannot answer this now);/, "server_broken"],
   [/^there is no such page;/, "server_nowhere"],
 ];

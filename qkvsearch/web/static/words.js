@@ -1,6 +1,6 @@
 // The page's sentences, in the reader's language, and numbers as people read them.
 import { filled } from "./sentences.js";
-export { addingUp, isSum, number, roundedTo, signed } from "./numbers.js";
+export { addingUp, isSum, number, signed } from "./numbers.js";
 
 const words = JSON.parse(document.getElementById("words").textContent);
 

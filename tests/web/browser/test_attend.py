@@ -133,7 +133,7 @@ def test_the_control_shows_the_same_head_and_word(page, expect):
     assert page.text_content("#control-said") == "“sea” does not occur here."
     # A head that is chosen in either grid is shown in both.
     page.locator("#control-heads button").nth(1).click()
-    assert page.text_content("#place") == "layer 0, head 1"
+    assert page.text_content("#place") == "layer 1, head 2"
     for grid in ("#heads", "#control-heads"):
         assert page.locator(f"{grid} button").nth(1).get_attribute("aria-pressed") == "true"
     page.fill("#against", "")
@@ -171,7 +171,7 @@ def test_numbers_are_those_of_the_answer_word_by_word(page):
     opened(page, "map-box")
     answer = answered(page)
     chosen = next(one for one in answer["maps"] if (one["layer"], one["head"]) == (1, 0))
-    assert page.text_content("#place") == "layer 1, head 0"
+    assert page.text_content("#place") == "layer 2, head 1"
     for i, name in enumerate(answer["words"]):
         page.locator("#lines ol").first.locator("button").nth(i).hover()
         for shown, weight in zip(percents(page), chosen["weights"][i], strict=True):
@@ -195,8 +195,8 @@ def test_keys_alone_go_through_words_heads_and_layers(page, expect):
     page.keyboard.press("ArrowLeft")
     page.keyboard.press("ArrowLeft")
     assert page.evaluate(current) == "[CLS]"
-    for key, place in (("]", "layer 1, head 1"), ("[", "layer 1, head 0"), ("[", "layer 1, head 2"),
-                       ("{", "layer 0, head 2"), ("}", "layer 1, head 2")):  # fmt: skip
+    for key, place in (("]", "layer 2, head 2"), ("[", "layer 2, head 1"), ("[", "layer 2, head 3"),
+                       ("{", "layer 1, head 3"), ("}", "layer 2, head 3")):  # fmt: skip
         page.keyboard.press(key)
         assert page.text_content("#place") == place
         assert page.text_content("#said").startswith(place)
@@ -204,7 +204,7 @@ def test_keys_alone_go_through_words_heads_and_layers(page, expect):
     page.locator("#heads button[aria-pressed=true]").focus()
     page.keyboard.press("ArrowUp")
     page.keyboard.press("ArrowLeft")
-    assert page.text_content("#place") == "layer 0, head 1"
+    assert page.text_content("#place") == "layer 1, head 2"
     page.keyboard.press("?")
     assert "previous, next head" in page.text_content("dialog")
     page.keyboard.press("Escape")
@@ -215,7 +215,7 @@ def test_the_mean_over_heads(page):
     answer = answered(page)
     opened(page, "lines-box")
     page.locator("#heads button.mean").nth(1).click()
-    assert page.text_content("#place") == "layer 1, mean of its 3 heads"
+    assert page.text_content("#place") == "layer 2, mean of its 3 heads"
     heads = [one["weights"] for one in answer["maps"] if one["layer"] == 1]
     page.locator("#lines ol").first.locator("button").nth(2).click()
     rows = [one[2] for one in heads]
@@ -230,7 +230,7 @@ def test_a_word_on_the_right_leads_to_the_head_that_reads_most_from_it(page):
     page.locator("#lines ol").first.locator("button").nth(i).click()
     page.locator("#lines .to button").nth(j).click()
     best = max(answer["maps"], key=lambda one: one["weights"][i][j])
-    assert page.text_content("#place") == f"layer {best['layer']}, head {best['head']}"
+    assert page.text_content("#place") == f"layer {best['layer'] + 1}, head {best['head'] + 1}"
 
 
 def test_characters_of_east_asia_stand_upright_over_their_column(page):

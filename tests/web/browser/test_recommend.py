@@ -127,7 +127,7 @@ def test_reasons_and_the_others_are_the_score(at, films, size):
             assert len(values) == len(by_id[id_]["because"]) == 8  # others, damping, diversity
             assert sum(values) == score == round(1000 * by_id[id_]["score"])
             names = first.locator(".what").all_text_contents()
-            assert sum("others" in name for name in names) == 1
+            assert sum("other items" in name for name in names) == 1
         wide = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
         assert wide <= 0
 

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import qkvsearch
-from qkvsearch._utils.shown_sums import adding_up
+from qkvsearch._utils.shown_sums import AVERAGE_ITEM, adding_up, reasons_adding_up
 
 FIRST = "document.querySelector('#hits .title')?.textContent"
 # Every first title that is shown, in order.
@@ -173,6 +173,21 @@ def test_where_nothing_is_found_the_nearest_are_a_press_away(visit, site):
         page.fill("#q", "guitar")
         press.wait_for()
         assert "anyway" not in page.url
+
+
+def test_the_nearest_are_as_many_as_one_page_has(visit, site):
+    def all_weak(route):
+        answer = route.fetch()
+        route.fulfill(response=answer, json=answer.json() | {"total": 0, "total_weak": 200})
+
+    with visit(site, None) as page:
+        page.route("**/api/v1/search?*", all_weak)
+        page.goto(site.url + "/?q=bread&anyway=true&k=60")
+        loaded(page)
+        assert page.locator("#hits > li").count() == 20
+        assert page.inner_text("#status") == "The 20 nearest items: all match only weakly"
+        assert page.locator("#more").is_hidden()
+        assert page.locator("#facets input").count() == 0
 
 
 def test_weak_matches_are_below_all_others_behind_the_last_one(visit, site):
@@ -395,10 +410,16 @@ def test_what_is_wrong_with_a_filter_can_be_seen_in_the_pages_language(site, vis
 
 
 BESIDE = """async lists => {
-  const { addingUp } = await import("/static/words.js");
-  const { addingUpBeside } = await import("/static/waterfall.js");
-  return lists.map(([values, total, above]) =>
-    [addingUpBeside(values, total, above), addingUp(above, total)]);
+  const { ShownNumbers } = await import("/static/waterfall.js");
+  return lists.map(([reasons, values, total]) => {
+    const numbers = new ShownNumbers();
+    const some = values.slice(0, 3);
+    return [
+      numbers.reasons(reasons, total),
+      numbers.addingUp(values, total),
+      numbers.addingUp(some, some[0] + some[1] + some[2]),
+    ];
+  });
 }"""
 
 
@@ -406,15 +427,21 @@ def test_a_number_in_two_lists_of_one_score_is_shown_as_the_same(site, visit):
     rng = np.random.default_rng(3)
     lists = []
     for _ in range(200):
-        # Above some words are one line; in the table each is its own.
+        # First some words are one line; in the table each is its own.
         one, several = rng.normal(size=5), rng.normal(size=4)
         total = float(one.sum() + several.sum())
-        lists.append(([*one.tolist(), *several.tolist()], total, [*one.tolist(), several.sum()]))
+        reasons = [{"text": f"word {n}", "value": value} for n, value in enumerate(one.tolist())]
+        reasons[4]["text"] = AVERAGE_ITEM
+        reasons.insert(4, {"text": "4 other words", "value": float(several.sum())})
+        lists.append((reasons, [*one.tolist(), *several.tolist()], total))
     with visit(site, "/") as page:
         shown = page.evaluate(BESIDE, lists)
-    for (_, total, _), (beside, above) in zip(lists, shown, strict=True):
-        assert beside[:5] == above[:5]
-        assert sum(beside) == pytest.approx(round(total, 3), abs=1e-9)
+    for (reasons, _, total), (first, second, third) in zip(lists, shown, strict=True):
+        pairs = [(reason["text"], reason["value"]) for reason in reasons]
+        assert first == reasons_adding_up(pairs, total)
+        assert second[:5] == [*first[:4], first[5]]
+        assert third == first[:3]
+        assert sum(second) == pytest.approx(round(total, 3), abs=1e-9)
 
 
 PAIRS = """async pairs => {
@@ -709,6 +736,27 @@ def test_a_range_ends_at_a_value_that_occurs_and_holds_what_was_chosen(visit, pl
         assert chip.startswith("Rating: 1 – 3.4")
 
 
+def test_filters_fold_where_there_is_no_room_beside_the_results(visit, plain_shop):
+    narrow, wide = ({"width": width, "height": 800} for width in (390, 1280))
+    with visit(plain_shop, "/?q=jacket&filter=brand:Acme", viewport=narrow) as page:
+        loaded(page)
+        summary, done = page.locator("#filters > summary"), page.locator("#done")
+        assert " ".join(summary.inner_text().split()) == "Filters (1)"
+        assert page.locator("#facets").is_hidden()
+        summary.press("Enter")
+        assert done.inner_text() == "Show 30 items"
+        place = done.bounding_box()
+        assert place["y"] + place["height"] <= narrow["height"]  # without scrolling
+        done.press("Enter")
+        assert page.locator("#facets").is_hidden()
+        assert summary.evaluate("one => one === document.activeElement")
+        page.set_viewport_size(wide)
+        page.locator("#facets").wait_for()
+        assert done.is_hidden()
+        page.set_viewport_size(narrow)
+        page.locator("#facets").wait_for(state="hidden")
+
+
 def test_a_range_that_leaves_nothing_can_be_changed(visit, plain_shop):
     with visit(plain_shop, "/?q=jacket&filter=price:1200..%3D1250") as page:
         loaded(page)
@@ -729,14 +777,17 @@ def test_numbers_stay_ranges_among_a_few_results(visit, plain_shop):
         assert page.locator("#facets input[type=checkbox]").count() == 2  # the brands
 
 
-def test_a_few_prices_are_told_in_their_order_as_the_cards_have_them(visit, serving, tmp_path):
+def test_a_few_different_numbers_are_a_range_as_well(visit, serving, tmp_path):
     rows = {"id": ["a", "b", "c"], "title": ["red tent", "blue tent", "tent"]}
-    rows["price"] = [1207.0, 121.5, 158.5]
+    rows |= {"price": [1207.0, 121.5, 158.5], "stock": [0, 3, 3], "new": ["yes", "no", "no"]}
     qkvsearch.build(tmp_path / "ws", items=pd.DataFrame(rows), encoder="corpus").close()
     with serving(tmp_path / "ws", "--read-only") as server, visit(server, "/?q=tent") as page:
         loaded(page)
-        labels = page.locator("#facets label").all_inner_texts()
-        assert [label.split()[0] for label in labels] == ["121.50", "158.50", "1,207.00"]
+        assert page.get_by_role("slider", name="Stock: to").get_attribute("max") == "3"
+        boxes = page.locator("#facets label").all_inner_texts()
+        assert [box.split()[0] for box in boxes] == ["no", "yes"]  # they are no numbers
+        ends = [page.get_by_role("spinbutton", name=f"Price: {end}") for end in ("from", "to")]
+        assert [end.get_attribute("placeholder") for end in ends] == ["121.5", "1207"]
 
 
 def test_a_range_in_an_address_may_have_its_larger_end_first(visit, plain_shop):
@@ -1194,7 +1245,9 @@ def test_reasons_for_similar_items_are_in_the_language_of_the_page(site, visit, 
             said += reasons.all_text_contents()
     assert len(said) >= 3
     english = [
-        text for text in said if re.search("people:|who like| more$|meaning|same words", text)
+        text
+        for text in said
+        if re.search("people:|who liked|who chose| more$|meaning|same words", text)
     ]
     assert english == []
 

@@ -142,13 +142,13 @@ def _heads(part: Heads, place: str) -> list[Html]:
     n_layers, n_heads = part.first.weights.shape[:2]
     words = [(str(i), str(word)) for i, word in enumerate(part.first.words)]
     controls = [choice("word", say("word that attends"), words, str(part.word), place)]
-    names = [str(name) for name in part.names or range(n_heads)]
+    names = [str(name) for name in part.names or range(1, n_heads + 1)]
     if n_heads > 1:
         heads = [(str(i), name) for i, name in enumerate(names)]
         label = say("matrices") if part.names else say("head")
         controls.insert(0, choice("head", label, heads, str(part.head), place))
     if n_layers > 1:
-        layers = [(str(i), str(i)) for i in range(n_layers)]
+        layers = [(str(i), str(i + 1)) for i in range(n_layers)]
         controls.insert(0, choice("layer", say("layer"), layers, str(part.layer), place))
     if len(part.readings) > 1:
         texts = [(str(i), text_of(one)) for i, one in enumerate(part.readings)]

@@ -134,7 +134,7 @@ drawings.heads = (figure, say) => {
   const nameOf = () => {
     if (given.names.length) return `${given.names[place.head]}: `;
     if (nLayers * nHeads === 1) return "";
-    return `${say("layerAndHead", { layer: place.layer, head: place.head })}: `;
+    return `${say("layerAndHead", { layer: place.layer + 1, head: place.head + 1 })}: `;
   };
 
   // --- what is done ---

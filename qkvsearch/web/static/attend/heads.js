@@ -25,6 +25,10 @@ function accent() {
   return probe.getImageData(0, 0, 1, 1).data;
 }
 
+/** What a head is called, counted from 1; head null for the mean of all of the layer. The API counts from 0. */
+export const placeName = (layer, head, heads) =>
+  head === null ? say("placeMean", { layer: layer + 1, heads }) : say("place", { layer: layer + 1, head: head + 1 });
+
 /** The grid in `box`; `pick(layer, head)` is called for what is chosen, head null for the mean. */
 export class HeadGrid {
   constructor(box, pick) {
@@ -39,11 +43,11 @@ export class HeadGrid {
     this.reading = reading;
     const { layers, heads } = reading;
     this.box.style.gridTemplateColumns = `auto repeat(${heads + 1}, minmax(0, 4.25rem))`;
-    const titles = Array.from({ length: heads }, (_, head) => el("span", { "aria-hidden": "true" }, head));
+    const titles = Array.from({ length: heads }, (_, head) => el("span", { "aria-hidden": "true" }, head + 1));
     this.buttons.clear();
     this.maps = [];
     const rows = Array.from({ length: layers }, (_, layer) => [
-      el("span", { "aria-hidden": "true" }, layer),
+      el("span", { "aria-hidden": "true" }, layer + 1),
       ...Array.from({ length: heads }, (_, head) => this.button(layer, head, reading.of(layer, head))),
       this.button(layer, null, reading.mean(layer)),
     ]);
@@ -59,7 +63,7 @@ export class HeadGrid {
 
   button(layer, head, weights) {
     const { heads } = this.reading;
-    const name = head === null ? say("placeMean", { layer, heads }) : say("place", { layer, head });
+    const name = placeName(layer, head, heads);
     const canvas = el("canvas", { "aria-hidden": "true" });
     shade(canvas, weights);
     this.maps.push({ canvas, weights });

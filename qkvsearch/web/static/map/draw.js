@@ -80,6 +80,8 @@ const POINTS_FOR_DISTANCE = 0.5;
 // Words that would cover more points than so many wait until one looks closer: none where points are large.
 const MOST_COVERED = 6;
 const LARGE = 8;
+// So many pixels more are free between the words of a group and a point.
+const GAP = 2;
 
 /** `shown`: from (a place, or null), its name, lines to `hits` by weight; `marked`, an item's place;
  *  `hasCross`, whether the middle is marked. ink: colours by name. points: of the map, `size` pixels large. */
@@ -92,7 +94,7 @@ export function drawOver(canvas, view, shown, ink, points, size) {
   if (from) drawLines(context, view, from, hits, ink);
   if (hasCross) cross(context, view.width / 2, view.height / 2, 7, ink.ink);
   if (marked) ring(context, view.toScreen(...marked), 8, ink.ink, ink.paper);
-  const covered = (box) => coveredBy(view, box, points, size / 2);
+  const covered = (box, gap = 0) => coveredBy(view, box, points, size / 2 + gap);
   if (from) drawNames(context, view, { from, name, hits }, ink, covered);
   else groupLabels(context, view, labels, ink, covered, [], size < LARGE ? MOST_COVERED : 0);
 }
@@ -262,7 +264,7 @@ function groupLabel(context, view, words, middle, others, ink, covered, taken, m
       const own = distance(middle, box);
       if (!hasRoom(view, box, taken) || others.some((other) => distance(other, box) < own)) continue;
       const away = Math.hypot(line, left + width / 2 - x) / 100;
-      const n = covered(box);
+      const n = covered(box, GAP);
       const cost = n + POINTS_FOR_DISTANCE * away;
       if (n <= most && (!best || cost < best.cost)) best = { n, cost, box, left, top: y + line };
     }

@@ -2,6 +2,7 @@
 import { brief, byId, el } from "../dom.js";
 import { about, pictureOf, readTogether } from "../item_card.js";
 import { announce } from "../shell.js";
+import { ShownNumbers } from "../waterfall.js";
 import { number, say } from "../words.js";
 import { actions } from "./entry.js";
 import { groupsOf, reasonOf } from "./groups.js";
@@ -85,13 +86,14 @@ function bodyOf(hit, marked) {
 
 /** The reasons that are known at once, and then what the server says when it is asked for them all. */
 async function explain(place, hit, act, full) {
-  const first = waterfall(hit, act.leaveOut);
+  const numbers = new ShownNumbers();
+  const first = waterfall(hit, act.leaveOut, numbers);
   place.replaceChildren(first);
   announce(say("explained", { title: brief(hit.title), score: number(hit.score, 3) }));
   const found = await full(hit.rank);
   // Meanwhile another list may have come.
   if (!found || found.id !== hit.id || first.parentElement !== place) return;
-  const more = found.because.length > hit.because.length ? everyPart(found, act.leaveOut) : null;
+  const more = found.because.length > hit.because.length ? everyPart(found, act.leaveOut, numbers) : null;
   place.append(...[more, gone(found, act.leaveOutAll)].filter(Boolean));
 }
 

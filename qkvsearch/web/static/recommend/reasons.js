@@ -1,7 +1,7 @@
 // What a score is made of: a waterfall of what each item of the history adds, which ends in it.
 import { el, owned } from "../dom.js";
-import { bars } from "../waterfall.js";
-import { addingUp, count, isSum, listedAs, number, say, signed } from "../words.js";
+import { ShownNumbers, bars } from "../waterfall.js";
+import { count, isSum, listedAs, number, say, signed } from "../words.js";
 import { around } from "./groups.js";
 
 // Parts of a score that are of no item, by what the API calls them.
@@ -38,10 +38,11 @@ const inOrder = (parts) => [...parts.filter((part) => part.id !== null), ...part
 /** What there is to say of an item that is only popular. */
 const asPopular = (hit) => [{ id: null, title: say("mostPopular"), contribution: hit.score }];
 
-/** The parts of a hit, one below the other, and the score that they add up to. */
-export function waterfall(hit, leaveOut, named = {}) {
+/** The parts of a hit, one below the other, and the score that they add up to. numbers: how those of other lists of
+ *  this score are shown. */
+export function waterfall(hit, leaveOut, numbers = new ShownNumbers(), named = {}) {
   const parts = hit.because.length ? inOrder(hit.because) : asPopular(hit);
-  const shown = addingUp(of(parts), hit.score);
+  const shown = numbers.addingUp(of(parts), hit.score);
   const drawn = bars(of(parts));
   const lines = parts.map((part, place) => line(part, shown[place], drawn[place], leaveOut));
   const sum = el(
@@ -54,9 +55,9 @@ export function waterfall(hit, leaveOut, named = {}) {
 }
 
 /** Every part, where the waterfall has the small ones as others. */
-export function everyPart(hit, leaveOut) {
+export function everyPart(hit, leaveOut, numbers) {
   const name = say("allParts", { n: count(hit.because.length) });
-  const list = waterfall(hit, leaveOut, { class: "reasons every", tabindex: "0", role: "list", "aria-label": name });
+  const list = waterfall(hit, leaveOut, numbers, { class: "reasons every", tabindex: "0", role: "list", "aria-label": name });
   return el("details", {}, el("summary", {}, name), list);
 }
 

@@ -9,7 +9,7 @@ const FEW = 6;
 const MOST = 20;
 const opened = new Set();
 
-/** The lists. columns: {name, shown_as, is_text, unit, whole} each, whole: the facet of all items; facets: counts by column; chosen: "column:value" each;
+/** The lists. columns: {name, shown_as, is_text, unit} each; facets: counts by column; chosen: "column:value" each;
  *  change: told the new list of these. */
 export function showFacets(columns, facets, chosen, change) {
   const focused = document.activeElement?.dataset?.filter;

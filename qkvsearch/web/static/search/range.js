@@ -1,10 +1,10 @@
 // Ranges of numbers and dates, to drag or to type. What is asked for is the server's: LEAST..=MOST.
 import { el, owned, text } from "../dom.js";
 import { say } from "../words.js";
-import { endsOf, headingOf, typedIn, valueOf } from "./cells.js";
+import { endsOf, headingOf, typedIn } from "./cells.js";
 
-// A few numbers that look different are boxes to tick.
-const FEW = 5;
+// So many years are boxes to tick; of more one asks for a range.
+const MANY = 10;
 // How many steps a slider has at most, and what a step may be.
 const STEPS = 200;
 const ROUND = [1, 2, 5, 10];
@@ -29,20 +29,11 @@ function extent(counts) {
   return [Math.min(...numbers), Math.max(...numbers)];
 }
 
-/** Whether numbers are many, or told in ranges, or two of them look alike. */
-function areMany(column, counts) {
+/** Whether a column is asked for as a range: numbers, and many years. */
+function isSlider(column, counts) {
+  if (column.shown_as === "number") return true;
   const values = Object.keys(counts);
-  const looks = new Set(values.map((value) => valueOf(column, value)));
-  return values.length > FEW || looks.size < values.length || values.some(isRange);
-}
-
-/** Whether a column is asked for as a range: numbers that are many, and many years. Numbers that are many in the whole
- *  catalog are a range among a few results as well. */
-function isSlider(column, counts, mine) {
-  const values = Object.keys(counts);
-  if (column.shown_as === "date") return values.length > 2 * FEW && values.every((value) => YEAR.test(value));
-  if (column.shown_as !== "number") return false;
-  return mine.some(isRange) || areMany(column, counts) || areMany(column, column.whole ?? {});
+  return column.shown_as === "date" && values.length > MANY && values.every((value) => YEAR.test(value));
 }
 
 /** A chosen "column:value" whose range has its larger end first, with the ends in their order; any other one as it is. */
@@ -59,7 +50,7 @@ export function turned(filter, columns) {
 export function slider(column, counts, mine, put) {
   // A range that was chosen can be changed even where nothing is left in it.
   const hasEnds = Object.keys(counts).length > 0 || (mine.length > 0 && column.least !== null);
-  if (!hasEnds || !isSlider(column, counts, mine)) return null;
+  if (!hasEnds || !isSlider(column, counts)) return null;
   // The catalog's own ends: those of a facet are round, and as far as its results reach.
   const [least, most] = column.least === null ? extent(counts) : [column.least, column.most];
   const { size, name } = typedIn(column, most);

@@ -1,23 +1,24 @@
 // Why one hit has its score: reasons in words, what each head adds, and a table word by word.
 import { brief, el, owned } from "../dom.js";
 import { colour, contributions, encoders, family, labelled, named } from "../heads.js";
-import { addingUpBeside, bars } from "../waterfall.js";
-import { addingUp, count, knows, listedAs, number, roundedTo, say, signed } from "../words.js";
+import { ShownNumbers, bars } from "../waterfall.js";
+import { count, knows, listedAs, number, say, signed } from "../words.js";
 import { translated } from "./translated.js";
 
 /** The panel: reasons as a waterfall, and further reasons one step away. hit: of /explain, with `reasons` and `map`;
  *  gone: asks for a promise of its `smallest`, or null where nothing is to be gone. */
 export function explanation(hit, gone) {
-  return el("div", { class: "explanation" }, inWords(hit), further(hit, gone));
+  const numbers = new ShownNumbers();
+  return el("div", { class: "explanation" }, inWords(hit, numbers), further(hit, numbers, gone));
 }
 
 /** What heads add, and the table of words: made when somebody opens them. */
-function further(hit, gone) {
+function further(hit, numbers, gone) {
   const made = el("details", { class: "further" }, el("summary", {}, say("further")));
   const fill = () => {
     const without = el("div", { class: "without" });
     gone()?.then((found) => found && without.replaceChildren(goneWithout(found)));
-    made.append(without, byHead(hit), wordByWord(hit));
+    made.append(without, byHead(hit, numbers), wordByWord(hit, numbers));
   };
   made.addEventListener("toggle", fill, { once: true });
   return made;
@@ -42,9 +43,8 @@ function sum(hit) {
 const line = (label, bar, value, shown) =>
   el("tr", {}, el("th", { scope: "row" }, label), el("td", { class: "adds" }, bar), figure(value, signed(shown)));
 
-/** A waterfall of labels and values, which as they are shown add up to the hit's score. colours: as `bars` has them. */
-function waterfall(caption, labels, values, hit, colours) {
-  const shown = addingUp(values, hit.score);
+/** A waterfall of labels and values, and how these are shown, which adds up to the hit's score. colours: as `bars` has them. */
+function waterfall(caption, labels, values, shown, hit, colours) {
   const drawn = bars(values, colours);
   const body = labels.map((label, place) => line(label, drawn[place], values[place], shown[place]));
   return el("table", { class: "waterfall" }, caption, el("tbody", {}, body), sum(hit));
@@ -53,9 +53,10 @@ function waterfall(caption, labels, values, hit, colours) {
 const hidden = (caption) => el("caption", { class: "hidden-visually" }, caption);
 const heading = (caption) => el("caption", {}, caption);
 
-function inWords(hit) {
+function inWords(hit, numbers) {
   const labels = hit.reasons.map((reason) => label(reason.text));
-  return waterfall(hidden(say("reasons")), labels, hit.reasons.map((reason) => reason.value), hit);
+  const values = hit.reasons.map((reason) => reason.value);
+  return waterfall(hidden(say("reasons")), labels, values, numbers.reasons(hit.reasons, hit.score), hit);
 }
 
 /** A word, and behind it in small letters what of it matched: how much each adds is in the table of words. */
@@ -71,31 +72,32 @@ function label(reason) {
 }
 
 /** By head, each with its colour. */
-function byHead(hit) {
+function byHead(hit, numbers) {
   const found = contributions(hit);
   const values = found.map(([, value]) => value);
+  const shown = numbers.addingUp(values, hit.score);
   const each = encoders(hit);
   return el(
     "div",
     {},
-    waterfall(heading(say("byHead")), found.map(([head]) => labelled(head)), values, hit, found.map(([head]) => colour(head))),
-    each.length > 1 ? byEncoder(each) : null,
+    waterfall(heading(say("byHead")), found.map(([head]) => labelled(head)), values, shown, hit, found.map(([head]) => colour(head))),
+    each.length > 1 ? byEncoder(each, numbers) : null,
   );
 }
 
 /** What the encoders add that the table of heads has as one meaning, as its parts. */
-function byEncoder(each) {
+function byEncoder(each, numbers) {
   const values = each.map(([, value]) => value);
-  const shown = roundedTo(values, values.reduce((all, value) => all + value, 0));
+  const shown = numbers.addingUp(values, total(values));
   const drawn = bars(values, each.map(([head]) => colour(head)));
   const rows = each.map(([head, value], place) => line(labelled(head), drawn[place], value, shown[place]));
   return el("details", { class: "encoders" }, el("summary", {}, say("byEncoder")), el("table", { class: "waterfall" }, el("tbody", {}, rows)));
 }
 
-function wordByWord(hit) {
+function wordByWord(hit, numbers) {
   const holder = el("div", { class: "scrolls", tabindex: "0", role: "region", "aria-label": say("map") });
   const pick = (head) => {
-    holder.replaceChildren(wordTable(hit, head));
+    holder.replaceChildren(wordTable(hit, head, numbers));
     for (const button of buttons) button.setAttribute("aria-pressed", String(button.value === head));
   };
   const choice = (head, label) => el("button", { type: "button", value: head, onclick: () => pick(head) }, label);
@@ -113,8 +115,8 @@ function wordByWord(hit) {
   );
 }
 
-/** Numbers of one head, or of all encoders as one, or of all added up. */
-function numbers(map, head) {
+/** What one head, or all encoders as one, or of all added up. */
+function ofHead(map, head) {
   const places = map.heads.map((_, place) => place).filter((place) => !head || family(map.heads[place]) === head);
   const add = (values) => places.reduce((total, place) => total + values[place], 0);
   const sized = map.values[0] ?? [];
@@ -165,9 +167,9 @@ function largest(keys, nCut, cells) {
   return { keys: first.map((j) => keys[j]), nOthers, cells: cells.map((column) => [...first.map((j) => column[j]), ...rest(column)]) };
 }
 
-function wordTable({ map: every, heads, score, reasons }, head) {
+function wordTable({ map: every, heads, score }, head, numbers) {
   const map = joined(every);
-  const { cells: all, constant, other } = numbers(map, head);
+  const { cells: all, constant, other } = ofHead(map, head);
   const { keys, nOthers, cells } = largest(map.keys, map.cut.keys, all);
   const rest = (words, n) => (n ? [...words, say("otherWords", { n: count(n) })] : words);
   const query = rest(map.query, map.cut.query);
@@ -176,11 +178,10 @@ function wordTable({ map: every, heads, score, reasons }, head) {
   const beside = (label, value, shown) => el("tr", {}, el("th", across, label), figure(value, signed(shown)));
   const sums = cells.map(total);
   // As they are shown, the words of the query and what is of no word add up to the score, and the words of the
-  // item in each column to its sum. What the waterfall above shows too is the same number there and here.
-  const above = head ? [] : reasons.map((reason) => reason.value);
-  const shownSums = addingUpBeside([...sums, other, constant], whole, above);
+  // item in each column to its sum. The constant is the same in every hit.
+  const shownSums = numbers.addingUp([...sums, other, constant], whole, (place) => place > sums.length);
   const [inOther, inConstant] = shownSums.splice(sums.length);
-  const shownCells = cells.map((column, i) => roundedColumn(column, shownSums[i]));
+  const shownCells = cells.map((column) => roundedColumn(column, numbers));
   const foot = [
     query.length ? sumRow(say("total"), [...sums, total(sums)], [...shownSums, total(shownSums)]) : null,
     other || inOther ? beside(say("otherReasons"), other, inOther) : null,
@@ -189,19 +190,18 @@ function wordTable({ map: every, heads, score, reasons }, head) {
       "tr",
       { class: "sums" },
       el("th", across, head ? named(head) : say("score")),
-      figure(whole, say("sum", { score: number(whole, 3) })),
+      figure(whole, say("sum", { score: number(numbers.one(whole), 3) })),
     ),
   ];
   const words = query.length ? grid(query, rest(keys, nOthers), cells, shownCells) : [el("caption", {}, say("noWords"))];
   return el("table", { class: "heat" }, words, el("tfoot", {}, foot));
 }
 
-/** A column rounded so that it adds up to its sum as that is shown; empty cells stay empty. */
-function roundedColumn(column, shownSum) {
+/** A column so rounded that it adds up to its sum as that is shown; empty cells stay empty. */
+function roundedColumn(column, numbers) {
   const filled = column.filter((value) => value);
-  if (!filled.length) return roundedTo(column, shownSum);
-  const rounded = roundedTo(filled, shownSum);
-  return column.map((value) => (value ? rounded.shift() : 0));
+  const shown = numbers.addingUp(filled, total(filled));
+  return column.map((value) => (value ? shown.shift() : 0));
 }
 
 const sumRow = (label, values, shown) =>

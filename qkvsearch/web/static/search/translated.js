@@ -9,14 +9,14 @@ function listed(names, say) {
 /** What the engine says in English, in the reader's language; the catalog's words stay. say, knows: of `words.js`. */
 export function translated(reason, say, knows) {
   if (knows(`r_${reason}`)) return say(`r_${reason}`);
-  const others = /^([\d,]+) others$/.exec(reason);
-  if (others) return say("r_others", { n: others[1] });
+  const others = /^([\d,]+) (others|other words)$/.exec(reason);
+  if (others) return say(`r_${others[2]}`, { n: others[1] });
   const similar = /^(similar meaning to|same words as) (.*)$/.exec(reason);
   if (similar) return say(`r_${similar[1]}`, { words: listed(similar[2], say) });
-  const people = /^people: ([\d,]+) of the ([\d,]+) who likes? (.*) also likes? this$/.exec(reason);
-  if (people) return say("r_people", { n: people[1], of: people[2], title: people[3] });
-  const alike = /^people: those who like (.*) and this like much the same \(([\d,]+) both\)$/.exec(reason);
-  if (alike) return say("r_people alike", { n: alike[2], title: alike[1] });
+  const people = /^people: ([\d,]+) of the ([\d,]+) who ([a-z]+) (.*) also \3 this$/.exec(reason);
+  if (people) return say("r_people", { n: people[1], of: people[2], did: say(`did_${people[3]}`), title: people[4] });
+  const alike = /^people: those who ([a-z]+) (.*) and those who \1 this are much the same \(([\d,]+) both\)$/.exec(reason);
+  if (alike) return say("r_people alike", { n: alike[3], did: say(`did_${alike[1]}`), title: alike[2] });
   const place = reason.lastIndexOf(": ");
   if (place < 0) return reason;
   const by = reason.slice(place + 2).split(", ").map((one) => {
