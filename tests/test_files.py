@@ -160,7 +160,8 @@ def test_what_a_killed_process_left_is_neither_kept_nor_followed(is_link, tmp_pa
     else:
         left.write_bytes(b"half")
     files.write_synced(target, b"{}")
-    assert target.read_bytes() == b"{}" and not target.is_symlink()
+    assert target.read_bytes() == b"{}"
+    assert not target.is_symlink()
     assert other.read_bytes() == FORMER
     assert not left.exists()
 
