@@ -55,6 +55,7 @@ def ids(ranking):
         ("year:2002..=2005", ["3", "4"]),
         ("colours:red", ["1", "4"]),
         ("-colours:red colours:blue", ["5", "7"]),
+        ("−colours:red –colours:white colours:blue", ["5", "7"]),
         ("title:jacket", ["1", "2"]),
         ("body:jacket -title:potatoes", ["1"]),
         ("guit*", ["5"]),
@@ -129,6 +130,51 @@ def test_a_comparison_on_a_column_of_texts_names_the_column_and_its_type(shop):
     (note, *_) = shop.search("genre:<100").notes
     assert "'genre' is text" in note
     assert shop.search("year:>2100").notes[0] == "No item has year:>2100."
+
+
+def test_a_range_on_a_column_of_texts_is_read_as_words_and_a_note_says_so(shop):
+    [note] = [note for note in shop.search("bread genre:1..3").notes if "range" in note]
+    assert note == "genre:1..3 was read as words: column 'genre' is text, and has no ranges."
+    assert not any("range" in note for note in shop.search("bread year:2001..2003").notes)
+
+
+GERMAN = """id;titel;preis;datum;auf lager
+1;Regenjacke;12,50;13.03.2024;ja
+2;Regenmantel;1.299,00;14.03.2024;nein
+3;Regenhut;9,90;01.04.2024;ja
+"""
+
+
+@pytest.fixture(scope="module")
+def german(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("german")
+    (folder / "waren.csv").write_text(GERMAN, encoding="utf-8")
+    with qkv.build(folder / "ws", items=folder / "waren.csv", encoder="corpus") as engine:
+        yield engine
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("preis:9,90", ["3"]),
+        ("preis:9.9", ["3"]),
+        ("preis:1.299,00", ["2"]),
+        ("preis:..12,5", ["1", "3"]),
+        ("preis:>12,5", ["2"]),
+        ("datum:13.03.2024", ["1"]),
+        ("datum:14.3.2024..1.4.2024", ["2", "3"]),
+        ("datum:2024/03/14", ["2"]),
+        ("auf_lager:ja", ["1", "3"]),
+        ("preis:12,51", []),
+    ],
+)
+def test_values_are_read_as_the_file_writes_them(german, query, found):
+    assert sorted(ids(german.search(query))) == found
+
+
+def test_a_column_whose_name_has_spaces_is_suggested_as_it_can_be_typed(german):
+    [note] = [note for note in german.search("regen lager:ja").notes if "no column" in note]
+    assert note == "There is no column “lager”. Did you mean auf_lager:ja?"
 
 
 def test_nothing_is_said_where_nothing_answers(shop):

@@ -90,7 +90,7 @@ def with_where_note(ranking: Ranking, where: Where | None, mask: np.ndarray) -> 
     """
     if where is None or mask.any():
         return ranking
-    return replace(ranking, notes=["No hits: `where` leaves no item to rank."])
+    return replace(ranking, notes=["No hits: the condition leaves no item to rank."])
 
 
 def groups_of(catalog: StoredCatalog, distinct: str | None) -> np.ndarray | None:

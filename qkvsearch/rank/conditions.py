@@ -16,6 +16,7 @@ from qkvsearch.rank.query_language import Clause, is_sign
 from qkvsearch.store import StoredCatalog
 from qkvsearch.tables.catalog_columns import StoredColumn
 from qkvsearch.tables.column_types import type_named
+from qkvsearch.tables.column_types.column_type import Range
 from qkvsearch.tables.column_types.number import COMPARISONS, NumberType
 from qkvsearch.tables.ids import id_text
 from qkvsearch.text.analysis import MAX_CACHED_TEXT, Analyzer, is_unit, resolve_code
@@ -29,8 +30,8 @@ class Conditions:
     mask: np.ndarray | None
     # Notes on conditions that no item meets.
     notes: Sequence[str] = ()
-    # Notes on ranges that were typed with the larger end first.
-    turned: Sequence[str] = ()
+    # Notes on ranges that were read in another way than they were typed.
+    read: Sequence[str] = ()
 
     @classmethod
     def of(
@@ -46,15 +47,15 @@ class Conditions:
         reader = _ConditionReader(models, catalog)
         mask: np.ndarray | None = None
         notes: list[str] = []
-        turned: list[str] = []
+        read: list[str] = []
         for typed in conditions:
             pause()
-            clause = reader.in_order(typed)
-            if clause != typed:
-                turned.append(note_on_order(str(typed), str(clause)))
+            clause, note = reader.as_stored(typed)
+            if note:
+                read.append(note)
             matches = reader.matches(clause, mask)
             if not clause.excluded and not matches.any() and not reader.has_match(clause, mask):
-                note = f"No item has {clause}{reader.why_none(clause)}."
+                note = f"No item has {typed}{reader.why_none(clause)}."
                 if has_text and clause.kind == "phrase" and clause.is_plain:
                     notes.append(f"{note} Its words were searched without the quotation marks.")
                     continue
@@ -64,7 +65,7 @@ class Conditions:
                 break
         if mask is not None and not mask.any() and not notes:
             notes.append("No item has all of this.")
-        return cls(mask, notes, turned)
+        return cls(mask, notes, read)
 
     @property
     def finds_any(self) -> bool:
@@ -81,17 +82,42 @@ def note_on_order(asked: str, read: str) -> str:
     return f"{asked} was read as {read}: the smaller end comes first."
 
 
+def note_on_words(asked: str, column: StoredColumn) -> str:
+    """Return the note on a range that was asked of a column without an order."""
+    noun = type_named(column.type).noun
+    return f"{asked} was read as words: column {column.name!r} is {noun}, and has no ranges."
+
+
+def _is_range_of_numbers(text: str) -> bool:
+    """Return whether a text is a range with a digit at an end, such as 1..3 and ..20.
+
+    >>> [_is_range_of_numbers(text) for text in ("1..3", "..20", "2kg..", "to..", "3")]
+    [True, True, True, False, False]
+    """
+    return Range.of(text) is not None and any(map(str.isdecimal, text))
+
+
 @dataclass(frozen=True)
 class _ConditionReader:
     models: StoredModels
     catalog: StoredCatalog
 
-    def in_order(self, clause: Clause) -> Clause:
-        """Return a clause with the smaller end of its range first."""
+    def as_stored(self, clause: Clause) -> tuple[Clause, str]:
+        """Return a clause whose value is written as cells are stored, the smaller end of a range
+        first, and a note on a range that is another one then, or none at all.
+        """
         if not clause.field or clause.kind != "text":
-            return clause
-        column_type = type_named(self._column(clause).type)
-        return replace(clause, text=column_type.in_order(clause.text))
+            return clause, ""
+        column = self._column(clause)
+        column_type = type_named(column.type)
+        stored = column_type.as_stored(clause.text, column.convention)
+        in_order = column_type.in_order(stored)
+        read = replace(clause, text=in_order)
+        if in_order != stored:
+            return read, note_on_order(str(clause), str(read))
+        if not column_type.is_ordered and _is_range_of_numbers(clause.text):
+            return read, note_on_words(str(clause), column)
+        return read, ""
 
     def matches(self, clause: Clause, items: np.ndarray | None) -> np.ndarray:
         """Return which of these items, None for all, meet a clause, bool (n_items,)."""

@@ -22,18 +22,20 @@ MAX_WORDS = 8
 # Other characters for the signs of this language: the quotation marks of word processors, and the
 # full-width signs that Chinese and Japanese keyboards type.
 OTHER_SIGNS = str.maketrans("“”„‟«»＂－：＊＾", '"""""""-:*^')
+# The minus sign and the dashes that word processors and tablets write before a word.
+MINUS = "-\u2212\u2010\u2011\u2012\u2013"
 # One piece between blanks. A quotation mark inside a word means inches, or is a slip.
 PIECE = re.compile(
-    r"""
-    (?P<minus>-)?
-    (?:(?P<field>[^\s":]{1,64}):)?
+    rf"""
+    (?P<minus>[{MINUS}])?
+    (?:(?P<field>[^\s":]{{1,64}}):)?
     (?:
         "(?P<phrase>[^"]*)"
     |
         (?P<word>[^\s"]+?)
         (?P<star>(?<![*\s])\*)?
     )
-    (?:\^(?P<boost>\d{1,3}(?:\.\d{1,3})?))?
+    (?:\^(?P<boost>\d{{1,3}}(?:\.\d{{1,3}})?))?
     # The punctuation behind it is no part of a value: `year:2005,`. Two points are: `year:2000..`.
     (?:
         (?(field)(?<!\d\.)(?!\.\.))
@@ -44,9 +46,9 @@ PIECE = re.compile(
     re.VERBOSE,
 )
 # A query without these characters is text.
-SIGNS = frozenset('-"*^:')
+SIGNS = frozenset(MINUS + '"*^:')
 # The start of a piece that may be more than text.
-OPERATOR = re.compile(r"""(?<!\S)(?:-|[^\s"*^:]*["*^:])""")
+OPERATOR = re.compile(rf"""(?<!\S)(?:[{MINUS}]|[^\s"*^:]*["*^:])""")
 
 
 @dataclass(frozen=True)
@@ -110,6 +112,8 @@ def parse_query(query: str, is_field: Callable[[str], bool] = lambda name: False
     ['12:30, rock - roll, 5 * 3, 7" single']
     >>> list(map(str, parse_query("c:5.. c:4, c:3.", {"c"}.__contains__).clauses))
     ['c:5..', 'c:4', 'c:3']
+    >>> [str(clause) for clause in parse_query("rain −boots –socks").clauses]
+    ['rain', '-boots', '-socks']
     >>> parse_query("jacket^2").clauses[0].boost
     2.0
     >>> list(map(str, parse_query("雨衣 －骑行 有货：有", {"有货"}.__contains__).clauses))

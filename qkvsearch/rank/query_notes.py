@@ -19,7 +19,7 @@ from qkvsearch.rank.date_hints import has_years, ranges_of_years
 from qkvsearch.rank.expansion import MAX_EXPANSION
 from qkvsearch.rank.query import MAX_SYNONYM_WORDS, Query, QueryReader
 from qkvsearch.rank.query_language import MAX_OPERATORS, Clause
-from qkvsearch.tables.catalog_columns import StoredColumn
+from qkvsearch.tables.catalog_columns import StoredColumn, underscored
 from qkvsearch.tables.column_types import type_named
 from qkvsearch.text.analysis import HAS_UNSPACED
 
@@ -57,7 +57,7 @@ def query_notes(query: Query, reader: QueryReader) -> list[str]:
     notes += hints.values()
     if query.is_too_common:
         notes.append(STOP_WORDS_ALONE)
-    notes += query.understood.conditions.turned
+    notes += query.understood.conditions.read
     notes += query.understood.conditions.notes
     notes += _suggestions(query, reader, missing)
     notes += _ignored(query, reader)
@@ -212,7 +212,9 @@ def _similar_columns(query: Query, reader: QueryReader) -> Iterator[str]:
     typed = dict.fromkeys(FIELD_TYPED.findall(query.typed.text))
     for name, word in islice(typed, MAX_FIELD_NAMES):
         pause()
-        near = [] if columns.has(name) else get_close_matches(name, columns.names, 1)
+        # A name with spaces is typed with underscores.
+        names = list(map(underscored, columns.names))
+        near = [] if columns.has(name) else get_close_matches(name, names, 1)
         if near:
             yield f"There is no column “{name}”. Did you mean {near[0]}:{word}?"
 

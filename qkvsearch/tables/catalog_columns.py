@@ -65,7 +65,7 @@ class StoredColumn:
 
     name: in the owner's file. stored, sql_type: in the table of items. role, type, unit: as in
     `tables.column_facts.ColumnFacts`. is_uncertain: it has dates of which only a span is known, as
-    `tables.date_spans` describes them.
+    `tables.date_spans` describes them. convention: how cells that may be read in two ways were.
     """
 
     name: str
@@ -75,6 +75,7 @@ class StoredColumn:
     type: str
     is_uncertain: bool = False
     unit: str = ""
+    convention: str = ""
 
 
 class CatalogColumns(list[StoredColumn]):
@@ -82,7 +83,8 @@ class CatalogColumns(list[StoredColumn]):
     double quotes, as a condition spells it.
 
     The exact name in the owner's file goes first, then the exact stored name, then both in any
-    case: an owner's column `title` is never hidden by the column that has the titles.
+    case: an owner's column `title` is never hidden by the column that has the titles. `in_stock`
+    finds `in stock` where no column is called so.
 
     >>> columns = CatalogColumns.of([("id", "TEXT"), ("title", "TEXT"), ("Price", "REAL")], [
     ...     {"name": "SKU", "stored": "id", "role": "id", "type": "text"}])
@@ -101,6 +103,9 @@ class CatalogColumns(list[StoredColumn]):
             self._folded.setdefault(column.name.casefold(), column)
         for column in columns:
             self._folded.setdefault(column.stored.casefold(), column)
+        # A query and a condition can spell a name with spaces without quotation marks.
+        for column in columns:
+            self._folded.setdefault(underscored(column.name).casefold(), column)
 
     @classmethod
     def of(
@@ -126,6 +131,7 @@ class CatalogColumns(list[StoredColumn]):
                 type=kind if name == "id" else fact.get("type", kind),
                 is_uncertain=fact.get("type") == "date" and convention.startswith(UNCERTAIN),
                 unit=fact.get("unit", ""),
+                convention=convention,
             )
 
         return cls([column(name, sql_type) for name, sql_type in stored])
@@ -181,6 +187,15 @@ class CatalogColumns(list[StoredColumn]):
     def _name_of(self, column: StoredColumn) -> str:
         is_found = self._exact[column.name] is column
         return column.name if is_found else column.stored
+
+
+def underscored(name: str) -> str:
+    """Return a name with underscores for its spaces.
+
+    >>> underscored("in stock")
+    'in_stock'
+    """
+    return "_".join(name.split())
 
 
 def _in_condition(name: str) -> str:

@@ -18,6 +18,8 @@ STORED = re.compile(rf"(?:{END}|\.\.)(?:/(?:{END}|\.\.))?")
 OPEN, BETWEEN = "..", "/"
 # The convention of a column that has such spans, with others behind it.
 UNCERTAIN = "uncertain"
+# The end of the convention of a column where the day comes before the month.
+DAY_FIRST = "day first"
 # Years beyond all that may be stored: an open end reaches them.
 FIRST_YEAR, LAST_YEAR = -999_999, 999_999
 # Of cells that are days, with or without a time: their lengths, and the first year.

@@ -51,8 +51,14 @@ def written(node: exp.Expression) -> str:
     return shorten(node.sql("sqlite"), SHOWN_SQL)
 
 
-def check_pair(left: Value, right: Value, cells: CellsOfColumn, is_null_safe: bool = False) -> None:
-    """Raise `QkvError` if the two cannot be compared."""
+def check_pair(
+    left: Value,
+    right: Value,
+    cells: CellsOfColumn,
+    is_null_safe: bool = False,
+    is_ordering: bool = False,
+) -> None:
+    """Raise `QkvError` if the two cannot be compared. is_ordering: by which one is more."""
     for value in (left, right):
         if value.is_null and not is_null_safe:
             raise QkvError("nothing equals NULL, nor is it more or less: write IS NULL or IS NOT")
@@ -72,7 +78,7 @@ def check_pair(left: Value, right: Value, cells: CellsOfColumn, is_null_safe: bo
             return
     elif left.type == right.type or (left_type.is_text and right_type.is_text):
         return
-    raise _mismatch(left, right, cells)
+    raise _mismatch(left, right, cells, is_ordering)
 
 
 def _is_of(value: Value, column_type: ColumnType, uncertain: bool) -> bool:
@@ -117,15 +123,15 @@ def _noun(value: Value) -> str:
     return TEXT.noun if value.type is None else type_named(value.type).noun
 
 
-def _mismatch(left: Value, right: Value, cells: CellsOfColumn) -> QkvError:
+def _mismatch(left: Value, right: Value, cells: CellsOfColumn, is_ordering: bool) -> QkvError:
     if left.column is None and right.column is not None:
         left, right = right, left
     offending = left.type == "text" and right.type == "number"
     both = f"{shown(left, cells, offending)}, and {shown(right, cells)}"
-    return QkvError(f"{both}: {_advice(left, right)}")
+    return QkvError(f"{both}: {_advice(left, right, is_ordering)}")
 
 
-def _advice(left: Value, right: Value) -> str:
+def _advice(left: Value, right: Value, is_ordering: bool) -> str:
     """Return what to write instead."""
     types = {left.type, right.type}
     if "date" in types:
@@ -146,7 +152,13 @@ def _advice(left: Value, right: Value) -> str:
         advice = f"compare it with '{right.sql}'"
         if left.column is None or left.column.role in ("id", "title"):
             return advice
-        return f"{advice}, or build with `types` {left.column.name}:number"
+        as_number = f"build with `types` {left.column.name}:number"
+        if is_ordering:
+            # As texts, '800' is more than '5000'.
+            return (
+                f"texts are compared letter by letter, so {as_number}, from cells that are numbers"
+            )
+        return f"{advice}, or {as_number}"
     return "both have to be of one type"
 
 

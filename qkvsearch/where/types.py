@@ -30,6 +30,8 @@ from qkvsearch.where.parameters import for_sqlite
 TEXTS = (TEXT.name, *(each.name for each in TYPES[:-1] if not each.is_numeric))
 ANY = (*TEXTS, *NUMBERS)
 
+# Which of two values is more.
+ORDERING = (exp.GT, exp.GTE, exp.LT, exp.LTE)
 COMPARISONS = (
     exp.EQ,
     exp.NEQ,
@@ -149,7 +151,8 @@ class _Types:
             return Value("yes/no", node)
         left, right = self.value(node.this), self.value(node.expression)
         is_null_safe = isinstance(node, (exp.Is, exp.NullSafeEQ, exp.NullSafeNEQ))
-        check_pair(left, right, self.cells, is_null_safe)
+        is_ordering = isinstance(node, ORDERING)
+        check_pair(left, right, self.cells, is_null_safe, is_ordering)
         if isinstance(node, (exp.LT, exp.GT)):
             low, high = (left, right) if isinstance(node, exp.LT) else (right, left)
             for value, end in ((low, EARLIEST), (high, LATEST)):
@@ -220,7 +223,7 @@ class _Types:
     def _between(self, node: exp.Expression) -> Value:
         value = self.value(node.this)
         for bound in (node.args["low"], node.args["high"]):
-            check_pair(value, self.value(bound), self.cells)
+            check_pair(value, self.value(bound), self.cells, is_ordering=True)
         return Value("yes/no", node)
 
     def _in(self, node: exp.Expression) -> Value:

@@ -147,7 +147,8 @@ def test_which_items_a_condition_holds_for(kept, where, rows):
     ("where", "said"),
     [
         ("name > 5", "'École de nuit', 'blue', and 5 is a number: compare it with '5'"),
-        ('"list price" < 80', "compare it with '80', or build with `types` List price:number"),
+        ('"list price" < 80', "letter by letter, so build with `types` List price:number, from"),
+        ("\"list price\" = 80", "compare it with '80', or build with `types` List price:number"),
         ("80 > \"list price\"", "column 'List price' is text, such as 'N/A'"),
         ("price > 'abc'", "and 'abc' is text: compare it with a number, without quotes"),
         ("price < '80'", "write 80 without quotes"),
@@ -249,7 +250,7 @@ def test_what_cannot_be_checked_is_refused(kept, where):
 @pytest.mark.parametrize(
     ("where", "said"),
     [
-        ("in_stock", r'no such column: in_stock; did you mean "in stock"\?'),
+        ("instock", r'no such column: instock; did you mean "in stock"\?'),
         ("Name = Rain", r"no such column: Rain \(texts stand in single quotes\)"),
         ("List price < 5", r'cannot be read .*\(columns: SKU, Name, Price, .*, "in stock", "List'),
     ],

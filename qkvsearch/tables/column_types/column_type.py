@@ -129,6 +129,12 @@ class ColumnType(ABC):
         """
         return False
 
+    def as_stored(self, value: str, convention: str) -> str:
+        """Return a value or a range that is written as in the file the way cells are stored, so
+        that they compare; any other text as it is. convention: of the column.
+        """
+        return value
+
     def in_order(self, value: str) -> str:
         """Return a range whose larger end stands first with its ends in order; any other text as it
         is. People who type one mean the same range.
@@ -186,7 +192,11 @@ class Range(NamedTuple):
         >>> Range("900", "100", True).turned()
         '100..=900'
         """
-        return f"{self.most}..{'=' if self.has_sign else ''}{self.least}"
+        return str(self._replace(least=self.most, most=self.least))
+
+    def __str__(self) -> str:
+        """The range as it is asked for."""
+        return f"{self.least}..{'=' if self.has_sign else ''}{self.most}"
 
 
 def range_condition(

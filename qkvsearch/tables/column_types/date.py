@@ -13,6 +13,7 @@ from qkvsearch._utils.folding import fold
 from qkvsearch.tables.column_types.column_type import ColumnType, Range, range_condition
 from qkvsearch.tables.date_spans import (
     BETWEEN,
+    DAY_FIRST,
     DateSpan,
     are_plain,
     counted_in_ranges,
@@ -32,6 +33,13 @@ if TYPE_CHECKING:
 # Characters of a stored date: 2024, 2024-03 and 2024-03-01.
 YEAR, MONTH, DAY = 4, 7, 10
 ISO_DATE = re.compile(r"\d{4}(-\d\d(-\d\d( \d\d(:\d\d(:\d\d)?)?)?)?)?")
+
+# A day in numbers, as people type it, in either order. MONTHS: the largest number of a month.
+YEAR_FIRST = re.compile(r"(\d{4})[./年-](\d{1,2})[./月-](\d{1,2})日?")
+YEAR_LAST = re.compile(
+    r"(?P<first>\d{1,2})(?P<mark>[./-])(?P<second>\d{1,2})(?P=mark)(?P<year>\d{4})"
+)
+MONTHS = 12
 
 # A moment in UTC, which is stored without what it has beyond whole seconds.
 ISO_MOMENT = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d)(?::(\d\d)(?:\.0+)?)?(?:Z|\+00:?00)?")
@@ -146,6 +154,21 @@ class DateType(ColumnType):
             return True
         return False
 
+    def as_stored(self, value: str, convention: str) -> str:
+        """Return a day, or the ends of a range, as ISO 8601 writes them. With dots the day comes
+        first, otherwise as in the column.
+
+        >>> DateType().as_stored("13.03.2024..1.4.2024", "")
+        '2024-03-13..2024-04-01'
+        >>> [DateType().as_stored("3/4/2024", order) for order in (DAY_FIRST, "")]
+        ['2024-04-03', '2024-03-04']
+        """
+        asked = Range.of(value)
+        if asked is None:
+            return _iso_day(value, convention)
+        ends = [_iso_day(end, convention) for end in (asked.least, asked.most)]
+        return str(asked._replace(least=ends[0], most=ends[1]))
+
     def in_order(self, value: str) -> str:
         """Return a range of dates with the earlier one first. An end has all days of its year.
 
@@ -162,6 +185,24 @@ class DateType(ColumnType):
 
     def condition(self, name: str, value: str, distinct: Sequence[Any]) -> tuple[str, list[Any]]:
         return range_condition(name, value, "<=", str)
+
+
+def _iso_day(text: str, convention: str) -> str:
+    """Return a day that is written in numbers as ISO 8601 writes it; any other text as it is."""
+    if match := YEAR_FIRST.fullmatch(text):
+        year, month, day = map(int, match.groups())
+    elif match := YEAR_LAST.fullmatch(text):
+        first, second, year = (int(match[name]) for name in ("first", "second", "year"))
+        is_day_first = match["mark"] == "." or convention.endswith(DAY_FIRST)
+        if second > MONTHS or (first <= MONTHS and not is_day_first):
+            first, second = second, first
+        day, month = first, second
+    else:
+        return text
+    try:
+        return datetime(year, month, day).date().isoformat()
+    except ValueError:  # there is no such day
+        return text
 
 
 def _range_test(first: str, last: str) -> Callable[[Any], bool]:

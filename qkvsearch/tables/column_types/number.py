@@ -73,6 +73,21 @@ class NumberType(ColumnType):
         beginning = fold(text)
         return lambda cell: fold(id_text(cell)).startswith(beginning)
 
+    def as_stored(self, value: str, convention: str) -> str:
+        """Return a number, or the ends of a range, with a decimal point.
+
+        >>> NumberType().as_stored("..1.299,00", ","), NumberType().as_stored(">=9,90", ",")
+        ('..1299.00', '>=9.90')
+        >>> NumberType().as_stored("1.299", ","), NumberType().as_stored("soon", ",")
+        ('1.299', 'soon')
+        """
+        asked = Range.of(value)
+        if asked is not None:
+            ends = [_with_point(end, convention) for end in (asked.least, asked.most)]
+            return str(asked._replace(least=ends[0], most=ends[1]))
+        sign = _sign_of(value)
+        return sign + _with_point(value.removeprefix(sign), convention)
+
     def in_order(self, value: str) -> str:
         """Return a range of numbers with the smaller one first.
 
@@ -97,9 +112,28 @@ class NumberType(ColumnType):
 COMPARISONS = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
 
 
+def _sign_of(text: str) -> str:
+    """Return the sign of a comparison that a text begins with, else ""."""
+    return next((sign for sign in COMPARISONS if text.startswith(sign)), "")
+
+
+def _with_point(text: str, convention: str) -> str:
+    """Return a number as Python writes it; any other text as it is. convention: of the column."""
+    try:
+        float(text)
+        return text
+    except ValueError:
+        if not any(map(str.isdecimal, text)):
+            return text
+    # It needs pandas, which most queries do not.
+    from qkvsearch.tables.columns.numbers import written_number
+
+    return written_number(text, convention) or text
+
+
 def _number_test(text: str) -> Callable[[Any], bool]:
     """Return the test for a number, for a range as `1990..1999`, or for `>=1990`."""
-    sign = next((sign for sign in COMPARISONS if text.startswith(sign)), "")
+    sign = _sign_of(text)
     number = text.removeprefix(sign)
     asked = Range.of(number)
     try:

@@ -50,9 +50,10 @@ class YesNoType(ColumnType):
         return literal in (None, 0, 1)
 
     def condition(self, name: str, value: str, distinct: Sequence[Any]) -> tuple[str, list[Any]]:
-        if value not in ("yes", "no"):
+        answer = fold(value)
+        if answer not in yes_words() | no_words():
             raise QkvError(f"`filter`: {name} is yes or no, not {value!r}")
-        return f"{name} = ?", [int(value == "yes")]
+        return f"{name} = ?", [int(answer in yes_words())]
 
 
 def read_yes_no(texts: pd.Series, counts: np.ndarray) -> ParsedCells:

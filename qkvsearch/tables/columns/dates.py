@@ -21,7 +21,7 @@ from qkvsearch.tables.columns.uncertain_dates import (
     DateReading,
     read_uncertain,
 )
-from qkvsearch.tables.date_spans import BETWEEN, UNCERTAIN
+from qkvsearch.tables.date_spans import BETWEEN, DAY_FIRST, UNCERTAIN
 from qkvsearch.tables.report import ReadReport
 from qkvsearch.tables.times import UNKNOWN_TIME
 
@@ -55,7 +55,7 @@ UNITS = {
 COMPACT = {"%Y": 4, "%Y%m%d": 8, "%Y%m%d%H%M%S": 14}
 # Days since the end of 1899, as spreadsheets count them: 1954 to 2119.
 SERIAL_DAYS = (20_000, 80_000)
-DAY_FIRST, MONTH_FIRST = "day first", "month first"
+MONTH_FIRST = "month first"
 # A year before 1000 as ISO 8601 writes it, and the day that programs write for no date. pandas
 # gives a date without a year one before 1000 as well.
 EARLY_YEAR, NO_DAY = r"0\d{3}-\d", "0001-01-01"

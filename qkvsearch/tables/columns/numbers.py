@@ -165,6 +165,19 @@ def read_numbers(texts: pd.Series, counts: np.ndarray, convention: str = "") -> 
     return parsed
 
 
+def written_number(text: str, convention: str) -> str:
+    """Return a number as Python writes it, read as a column with this convention reads its cells;
+    "" for a text that is no number there.
+
+    >>> written_number("1.299,00 €", ","), written_number("2,5 kg", ", kg"), written_number("x", "")
+    ('1299.00', '2.5', '')
+    """
+    decimal, _, unit = convention.partition(" ")
+    cell = _cell(text)
+    has_other_unit = bool(cell.unit) and unit_name(cell.unit) != unit
+    return "" if not cell.shape or has_other_unit else cell.text(decimal or ".")
+
+
 def _cell(text: str) -> NumberCell:
     plain = PLAIN.fullmatch(text)
     if plain:

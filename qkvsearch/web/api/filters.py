@@ -58,16 +58,22 @@ def by_column(engine: Engine, filters: Sequence[str]) -> dict[StoredColumn, list
     columns: dict[StoredColumn, list[str]] = {}
     for text in filters:
         column, value = _split(engine, text)
-        in_order = type_named(column.type).in_order(value)
+        in_order = type_named(column.type).in_order(_as_stored(column, value))
         columns.setdefault(column, []).append(in_order)
     return columns
+
+
+def _as_stored(column: StoredColumn, value: str) -> str:
+    """Return a value that is written as in the file the way cells are stored."""
+    return type_named(column.type).as_stored(value, column.convention)
 
 
 def filter_notes(engine: Engine, filters: Sequence[str]) -> list[str]:
     """Return a note for each range that was requested with its larger end first."""
     notes = []
     for text in filters:
-        column, value = _split(engine, text)
+        column, typed = _split(engine, text)
+        value = _as_stored(column, typed)
         in_order = type_named(column.type).in_order(value)
         if in_order != value:
             notes.append(note_on_order(text, f"{column.name}:{in_order}"))

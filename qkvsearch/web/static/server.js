@@ -34,7 +34,7 @@ const NOTED = [
   [/^Named more than once, and counted once: (?<items>.+)\.$/s, "server_twice"],
   [/^Not drawn: (?<n>[\d,]+) of (?<total>[\d,]+) items /, "server_notDrawn"],
   [/^(?<n>[\d,]+) of (?<total>[\d,]+) items, a random sample, /, "server_sample"],
-  [/^No hits: `where` leaves no item to rank\.$/, "server_noneLeft"],
+  [/^No hits: the condition leaves no item to rank\.$/, "server_noneLeft"],
   [/^Nothing in the catalog answers this: /, "server_nearest"],
   [/ knows nothing about it\.$/, "nothing"],
   [/^nothing to attend to: /, "server_noWords"],

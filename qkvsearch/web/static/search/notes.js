@@ -13,6 +13,7 @@ const NOTES = [
   [/^No item has “(?<typed>.+)”: searched for “(?<read>.+)”\.$/, "searchedFor"],
   [/^No item has “(?<typed>.+)”: read as “(?<read>.+)”\.$/, "note_readAs"],
   [/^(?<typed>.+) was read as (?<read>.+): the smaller end comes first\.$/, "note_turned"],
+  [/^(?<typed>.+) was read as words: column '(?<column>.+)' is .+, and has no ranges\.$/, "note_noRanges"],
   [/^No item has all of this\.$/, "note_notAll"],
   [/^No item has (?<clause>.+): column '(?<column>.+)' is [^:]+, and only numbers are compared\.$/, "note_noNumber"],
   [/^No item has (?<clause>.+)\. Its words were searched without the quotation marks\.$/, "note_noPhrase"],
