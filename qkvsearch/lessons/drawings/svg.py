@@ -30,8 +30,8 @@ def picture(
         joined(inner, "\n"),
         viewBox=f"0 0 {number(width)} {number(height)}",
         role="img",
-        data_early=None if early is None else number(early),
         aria_labelledby=f"{place}-title {place}-desc",
+        data_early=None if early is None else number(early),
     )
 
 
