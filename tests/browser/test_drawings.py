@@ -716,6 +716,8 @@ def test_what_is_below_0_stands_in_brackets_and_a_value_is_written_as_in_its_tab
         scores = figure.locator(".calculation").all_text_contents()
         assert scores == ["score 0.50", "score 0.35", "score 1.00"]
         pick(figure, "replacement", 1)
+        scores = figure.locator(".calculation").all_text_contents()
+        assert scores == ["score 0.50", "score 0.50", "score 1.00"]
         bars = figure.locator('[data-bars-of="1"] rect:not(.track)').evaluate_all(
             "all => all.map(one => Number(one.getAttribute('height')))"
         )

@@ -19,6 +19,8 @@ drawings.flow = (figure, say) => {
   let steps = {};
   // What is said of the mix before another word was put in; null once anything else changed.
   let before = null;
+  // Of scores, with how many decimals they are written whatever another word or number gives.
+  const least = {};
   // By the name of a step: how its numbers are written. In words, those of a kind have the same decimals.
   let write = {};
 
@@ -51,7 +53,7 @@ drawings.flow = (figure, say) => {
     if (name === "powers") return (power) => numbers.shownPower(power, Math.max(...all));
     if (name === "values" && numbers.areExact(all)) return numbers.shownExactly;
     // What is typed into a query is written as it was typed.
-    const decimals = name === "queries" ? null : numbers.decimalsOf(all);
+    const decimals = name === "queries" ? null : Math.max(numbers.decimalsOf(all), least[name] ?? 0);
     return decimals === null ? shown : (number) => numbers.withDecimals(number, decimals);
   };
 
@@ -472,6 +474,7 @@ drawings.flow = (figure, say) => {
   });
   for (const { lastChild } of cells.values()) if (!lastChild.textContent) lastChild.dataset.small = "yes";
   compute();
+  if (inWords) least.scores = numbers.decimalsOf(steps.scores.flat());
   for (const stage of ["scores", "scaled"]) own[stage] = steps[stage] && ROOM * largest(stage);
   own.masked = own.scaled ?? own.scores;
   // It opens at its first stage as a whole, and Play begins there, too.
