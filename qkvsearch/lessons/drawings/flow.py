@@ -132,8 +132,8 @@ class Flow(Drawing):
     # place is called; empty where there is no choice.
     replacements: Sequence[Replacement] = ()
     replaced: str = ""
-    # Whether each number of a mix has an outline as long as that number of the value of the key that
-    # asks, which is what the mix would be if it were alone. The queries are the last keys then.
+    # Whether each number of a mix has an outline: what it would be if the word that asks were alone,
+    # which is that word's value. The queries are the last keys then.
     shows_alone: bool = False
 
     @property

@@ -171,9 +171,7 @@ def _ends(
             ]
             if role == "output" and part.shows_alone:
                 alone = longest * float(part.alone(place)[k]) / most
-                inner.append(
-                    rect(left, y - (BAR + OUTER) / 2, alone, BAR + OUTER, class_="alone")
-                )
+                inner.append(rect(left, y - (BAR + OUTER) / 2, alone, BAR + OUTER, class_="alone"))
         if role == "output":
             total = part.sum_of_shares(vectors[place])
             inner.append(text(right, block.end + 13, total, "end", class_="of-number sum-of"))
