@@ -132,8 +132,8 @@ class Flow(Drawing):
     # place is called; empty where there is no choice.
     replacements: Sequence[Replacement] = ()
     replaced: str = ""
-    # Whether each number of a mix has an outline: what it would be if the word that asks were alone,
-    # which is that word's value. The queries are the last keys then.
+    # Whether each number of a mix has an outline: that number of the value of the word that asks,
+    # which is its mix where it is alone. The queries are the last keys then.
     shows_alone: bool = False
 
     @property
