@@ -335,7 +335,7 @@ def test_boxes_that_are_filled_in_both_words_are_framed(visit, lesson_file):
         figure.locator(".cell").first.click()
         assert figure.locator(".vector[data-key='0'] .joint").count() == 2
         assert figure.locator(".vector[data-role=query] .joint").count() == 2
-        assert "2 × (0.35 × 0.71) ≈ 0.50" in figure.locator(".told").inner_text()
+        assert "2 ÷ √16 = 0.50" in figure.locator(".told").inner_text()
 
 
 @EVERY
@@ -365,8 +365,11 @@ def test_under_the_pointer_row_and_column_light_up_and_products_add_up(
 
 
 def sum_of(told):
-    """The sum of the products that a sentence shows."""
+    """The sum of the products that a sentence shows, or its quotient of counts."""
     sums = re.split(" [=≈] ", told.rpartition(": ")[2])[0].replace("−", "-").replace("- ", "+ -")
+    if "÷" in sums:
+        shared, below = sums.split(" ÷ ")
+        return int(shared) / (int(below) if below.isdigit() else int(below.strip("√")) ** 0.5)
     # "2 × (0.35 × 0.71)" is twice the same product.
     products = [re.sub("[()]", "", product).split("×") for product in sums.split(" + ")]
     return sum(np.prod([float(factor) for factor in found]) for found in products)
@@ -658,6 +661,83 @@ def test_numbers_of_values_and_of_mixes_say_how_they_come_about(visit, lesson_fi
             assert end.locator(".sum-of").text_content() == wanted
 
 
+def test_a_number_of_a_mix_is_chosen_alone(visit, lesson_file):
+    with visit(lesson_file("ask-match-mix"), viewport={"width": 1280, "height": 900}) as page:
+        for name, number in (("all", '[data-end="output 2"] .entry'), ("search", ".mixed")):
+            figure = page.locator(f'[data-place="ask-match-mix.{name}"]')
+            for stage in figure.locator('[data-stage="outputs"][data-does]').all():
+                stage.click()
+            figure.locator(".cell").first.click()
+            assert figure.locator(".cell.chosen").count() == 1
+            figure.locator(number).first.click()
+            assert figure.locator(".cell.chosen, .lit").count() == 0
+            assert "Crafts: " in figure.locator(".told").inner_text()
+
+
+def test_start_again_sets_the_temperature_and_who_asks(visit, lesson_file):
+    with visit(lesson_file("ask-match-mix")) as page:
+        for name in ("weights", "list"):
+            figure = page.locator(f'[data-place="ask-match-mix.{name}"]')
+            before = table(figure)
+            slide(figure, "temperature", 2)
+            if name == "list":
+                pick(figure, "asker", 1)
+            assert table(figure) != before
+            press(figure, "restart")
+            assert table(figure) == before
+            assert figure.locator('[data-output="temperature"]').inner_text() == "0.5"
+
+
+def test_a_drawing_has_no_room_for_a_mix_that_is_not_there(visit, lesson_file):
+    with visit(lesson_file("ask-match-mix"), viewport={"width": 1280, "height": 900}) as page:
+        for name in ("context", "all"):
+            figure = page.locator(f'[data-place="ask-match-mix.{name}"]')
+            svg = figure.locator("svg[data-early]")
+            low, place = svg.bounding_box()["height"], svg.evaluate(STAYS)
+            figure.locator('[data-stage="outputs"][data-does]').click()
+            assert svg.bounding_box()["height"] > low + 50
+            assert svg.evaluate(STAYS) == place
+
+
+def test_what_is_below_0_stands_in_brackets_and_a_value_is_written_as_in_its_table(
+    visit, lesson_file
+):
+    with visit(lesson_file("ask-match-mix")) as page:
+        figure = page.locator('[data-place="ask-match-mix.list"]')
+        pick(figure, "asker", 1)
+        figure.locator(".cell").nth(3).click()
+        assert "1 × (−0.08)" in figure.locator(".told").inner_text()
+        assert "1 × (−0.08)" in figure.locator(".calculation").nth(3).text_content()
+        figure = page.locator('[data-place="ask-match-mix.attend"]')
+        figure.locator(".cell").last.click()
+        assert "Film 0.125" in figure.locator(".told").inner_text()
+        # Beside a value stand its bars alone, and below a weight the score that it comes from.
+        assert figure.locator("[data-value-of]").count() == 0
+        scores = figure.locator(".calculation").all_text_contents()
+        assert scores == ["score 0.50", "score 0.35", "score 1.00"]
+        pick(figure, "replacement", 1)
+        scores = figure.locator(".calculation").all_text_contents()
+        assert scores == ["score 0.50", "score 0.50", "score 1.00"]
+        bars = figure.locator('[data-bars-of="1"] rect:not(.track)').evaluate_all(
+            "all => all.map(one => Number(one.getAttribute('height')))"
+        )
+        assert [bar > 0 for bar in bars] == [False, False, False, True, False]
+
+
+def test_boxes_have_numbers_and_what_is_first_to_do_stands_over_the_bars(visit, lesson_file):
+    with visit(lesson_file("ask-match-mix"), viewport={"width": 1280, "height": 900}) as page:
+        figure = page.locator('[data-place="ask-match-mix.match"]')
+        over = figure.locator("svg > text.side").all_text_contents()
+        assert [text for text in over if text.isdigit()] == [str(n) for n in range(1, 9)]
+        for name in ("weights", "list", "match"):
+            figure = page.locator(f'[data-place="ask-match-mix.{name}"]')
+            told = figure.locator(".tries").bounding_box()
+            assert told["y"] + told["height"] < figure.locator("svg").bounding_box()["y"]
+            section = page.locator("section.step").filter(has=figure)
+            begins = figure.locator("svg").bounding_box()["y"] - section.bounding_box()["y"]
+            assert begins < 400
+
+
 def test_a_mix_that_is_not_drawn_yet_says_nothing_under_the_pointer(visit, lesson_file):
     with visit(lesson_file("ask-match-mix"), viewport={"width": 1280, "height": 900}) as page:
         figure = page.locator('[data-place="ask-match-mix.all"]')
@@ -691,14 +771,16 @@ def test_another_word_in_the_sentence_moves_the_mix_and_leaves_what_it_was(
     parts = [part for step in course["ask-match-mix"].steps for part in step.parts]
     (flow,) = (part for part in parts if isinstance(part, Flow) and part.name == name)
     bars = {
-        "attend": (".mixed", ".ghost", '[data-part="0"], [data-part="1"], [data-part="2"]'),
-        "all": (f'[data-end="output {len(flow.bench.rows) - 1}"]', ".ghost", ".amount-of"),
+        "attend": ".mixed",
+        "all": f'[data-end="output {len(flow.bench.rows) - 1}"]',
     }[name]
     widths = "all => all.map(one => Number(one.getAttribute('width')))"
     with visit(lesson_file("ask-match-mix")) as page:
         figure = page.locator(f'[data-place="ask-match-mix.{name}"]')
-        ghosts = figure.locator(bars[0]).locator(bars[1])
-        assert set(ghosts.evaluate_all(widths)) == {0}
+        outlines = figure.locator(bars).locator(".alone")
+        # As long as the word's own value, whatever stands beside it.
+        alone = flow.alone(len(flow.bench.rows) - 1)
+        assert alone.tolist() == [0.25, 0.25, 0.125, 0.25, 0.125]
         for place, one in list(enumerate(flow.replacements))[::-1]:
             pick(figure, "replacement", place)
             other = flow.having(one)
@@ -711,15 +793,11 @@ def test_another_word_in_the_sentence_moves_the_mix_and_leaves_what_it_was(
             assert options == list(one.columns)
             pairs = figure.locator(".numbers tbody").first.locator("tr td:nth-child(2)")
             assert pairs.all_text_contents() == list(one.columns) * len(one.rows)
-        # It moves from "grid" to "railway": as they are drawn, what was less is seen beyond it.
-        before = flow.having(flow.replacements[1]).steps()["outputs"][-1]
-        now = flow.steps()["outputs"][-1]
-        seen = np.array(ghosts.evaluate_all(widths))
-        differs = np.abs(before - now) >= 0.0005
-        assert (seen > 0).tolist() == differs.tolist()
-        np.testing.assert_allclose(
-            seen / seen.max(), before * differs / before[differs].max(), atol=0.01
-        )
+            assert figure.locator(".sentence").inner_text() == " ".join(one.columns)
+            assert figure.locator(".sentence strong").inner_text() == one.label
+            seen = np.array(outlines.evaluate_all(widths))
+            np.testing.assert_allclose(seen / seen.max(), alone / alone.max(), atol=0.01)
+        assert "outline: " in figure.locator(".late").text_content()
         pick(figure, "replacement", 2)
         said = figure.locator(".told").inner_text().splitlines()
         assert said[0].startswith("transformer: ")
@@ -728,7 +806,14 @@ def test_another_word_in_the_sentence_moves_the_mix_and_leaves_what_it_was(
         assert figure.locator(".told").inner_text().splitlines() == said
         # Of another temperature it would be another one.
         slide(figure, "temperature", 1)
-        assert set(ghosts.evaluate_all(widths)) == {0}
+        assert "before" not in figure.locator(".told").inner_text()
+        # To start again is to have the first word and the first temperature.
+        press(figure, "restart")
+        assert figure.locator(".sentence").inner_text() == "model railway transformer"
+        assert figure.locator('[data-control="replacement"]').input_value() == "0"
+        assert figure.locator('[data-control="temperature"]').input_value() == "0.5"
+        assert figure.locator('[data-output="temperature"]').inner_text() == "0.5"
+        agree(replace(flow, begins=flow.begins), figure, "none")
 
 
 def test_what_is_said_of_a_click_stays_until_another_one_or_escape(visit, lesson_file):

@@ -118,6 +118,8 @@ class Flow(Drawing):
     begins: str = ""
     # The stage that it ends with; "" for the last one that its matrices allow.
     until: str = ""
+    # What to do with it first, a sentence above the picture on the page; "" for nothing.
+    tries: str = ""
     # Whether its stages are called by words, not by matrices. Then all numbers of a kind have the
     # same decimals, and of one query the powers of e are a stage.
     in_words: bool = False
@@ -130,6 +132,9 @@ class Flow(Drawing):
     # place is called; empty where there is no choice.
     replacements: Sequence[Replacement] = ()
     replaced: str = ""
+    # Whether each number of a mix has an outline: that number of the value of the word that asks,
+    # which is its mix where it is alone. The queries are the last keys then.
+    shows_alone: bool = False
 
     @property
     def has_values(self) -> bool:
@@ -186,9 +191,37 @@ class Flow(Drawing):
 
     def number_name(self, stage: str) -> str:
         """Return what a number of a stage before the outputs is called."""
-        if stage == "scaled" and self.bench.scale == 1:
-            return say("score ÷ T")
+        if self.bench.scale == 1 and "scaled" in self.computed:
+            # What is masked was divided before.
+            if stage == "scaled":
+                return say("score ÷ T")
+            if stage == "masked":
+                return say("masked score ÷ T")
         return say(NUMBERS[stage])
+
+    @property
+    def words_with_replaced(self) -> tuple[str, str, str]:
+        """The words before the one that another may stand in place of, that one, and those after.
+
+        Where none may be replaced, all of them stand before.
+        """
+        words = [*map(str, self.columns)]
+        others = [one.columns for one in self.replacements]
+        places = [j for j, word in enumerate(words) if any(one[j] != word for one in others)]
+        place = places[0] if places else len(words)
+        before, after = words[:place], words[place + 1 :]
+        return " ".join(before), " ".join(words[place : place + 1]), " ".join(after)
+
+    def alone(self, row: int) -> np.ndarray:
+        """Return the value of the key that is the query of this row."""
+        return self.steps()["values"][len(self.columns) - len(self.bench.rows) + row]
+
+    @property
+    def alone_told(self) -> str:
+        """What the outlines show."""
+        if len(self.bench.rows) > 1:
+            return say("outline: the word alone")
+        return say("outline: {word} alone", word=self.bench.rows[0])
 
     @property
     def factor(self) -> float:
@@ -316,6 +349,7 @@ class Flow(Drawing):
                 for one in self.replacements
             ],
             "in_words": self.in_words,
+            "shows_alone": self.shows_alone,
             "names": list(self.value_names),
             "number_names": {
                 stage: self.number_name(stage) for stage in self.computed if stage != "outputs"
@@ -363,6 +397,13 @@ class Flow(Drawing):
     def qualities(self) -> Sequence[str]:
         """The labels of the values' numbers."""
         return self.value_names or numbered(self.steps()["values"].shape[1])
+
+    @property
+    def has_bars_of_values(self) -> bool:
+        """Whether a value of one query has a bar for each of its numbers, and no label."""
+        if not (self.in_words and self.is_one):
+            return False
+        return not all(self.value_of(j) for j in range(len(self.columns)))
 
     def value_texts(self) -> list[str]:
         """Return what is written of the value of each key in a drawing of one query."""

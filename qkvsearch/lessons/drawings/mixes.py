@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 WIDE = 360
 # A letter may be a little wider than `wide` estimates.
 MARGIN = 1.06
-# The line of headings, the height of a number's line and of its bar, and how much higher the bar of
-# what it was before is.
+# The line of headings, the height of a number's line and of its bar, and how much higher an outline
+# is.
 HEAD = 26
 LINE = 18
 BAR = 10
-GHOST = 4
+OUTER = 4
 # How much wider the frame of a chosen number is at either side.
 FRAME = 3
 # Between two columns, and between a bar and its number.
@@ -42,8 +42,10 @@ FLOW = 64
 APART = 4
 MAX_FLOW = 18
 MIN_FLOW = 0.6
-# The line of the sum below a mix.
+# The line of the sum below a mix, and the one that says what an outline is, with one beside it.
 SUM = 18
+LEGEND = 20
+OUTLINE = 22
 
 
 def mixes(part: Flow, place: str) -> Html:
@@ -65,7 +67,16 @@ def mixes(part: Flow, place: str) -> Html:
         )
     ]
     heading = say("mix") if part.in_words else say("outputs")
-    late = element("g", *_heads(of_mixes, heading, names), class_="late")
+    of_outputs = _heads(of_mixes, heading, names)
+    height = of_mixes.end + SUM + 2
+    if part.shows_alone:
+        y = height + LEGEND / 2
+        of_outputs += [
+            rect(0.75, y - BAR / 2, OUTLINE, BAR, class_="alone"),
+            text(OUTLINE + 6, y + 4, part.alone_told, class_="of-number"),
+        ]
+        height += LEGEND
+    late = element("g", *of_outputs, class_="late")
     inner = [
         *_heads(of_values, say("values"), names),
         late,
@@ -74,7 +85,8 @@ def mixes(part: Flow, place: str) -> Html:
         *_ends(part, of_mixes, rows, "output", longest),
     ]
     title = say("{caption}: what flows", caption=part.caption)
-    return picture(WIDE, of_mixes.end + SUM + 2, place, title, part.told, *inner)
+    early = of_values.end + APART
+    return picture(WIDE, height, place, title, part.told, *inner, early=early)
 
 
 @dataclass(frozen=True)
@@ -147,7 +159,6 @@ def _ends(
             inner += [
                 rect(left - FRAME, y - LINE / 2, block.width + 2 * FRAME, LINE, class_="touch"),
                 rect(left, y - BAR / 2, longest, BAR, class_="track"),
-                rect(left, y - (BAR + GHOST) / 2, 0, BAR + GHOST, class_="ghost"),
                 rect(
                     left,
                     y - BAR / 2,
@@ -158,6 +169,9 @@ def _ends(
                 ),
                 text(right, y + 4, write(entry), "end", class_="entry"),
             ]
+            if role == "output" and part.shows_alone:
+                alone = longest * float(part.alone(place)[k]) / most
+                inner.append(rect(left, y - (BAR + OUTER) / 2, alone, BAR + OUTER, class_="alone"))
         if role == "output":
             total = part.sum_of_shares(vectors[place])
             inner.append(text(right, block.end + 13, total, "end", class_="of-number sum-of"))

@@ -13,6 +13,7 @@ takes, all of it where they are left out. `data-shift` moves a whole group.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
@@ -20,7 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from qkvsearch.lessons.drawings.strips import number_of, strengths, strip
-from qkvsearch.lessons.drawings.svg import cut, line, number, picture, rect, text, wide
+from qkvsearch.lessons.drawings.svg import LETTER, cut, line, number, picture, rect, text, wide
 from qkvsearch.lessons.markup import Html, element
 from qkvsearch.lessons.messages import say, shown
 
@@ -49,6 +50,8 @@ MIN_FLOW = 0.6
 BEND = 5
 # A value's label is a little narrower than `cut` estimates.
 VALUE_ROOM = WIDE - GUTTER - VALUES + 8
+# How high the bar of a 1 is, of a value.
+BAR_OF_VALUE = 24
 # Of the additional width, the share that the column of keys gets.
 KEYS_SHARE = 0.15
 # The size of small type.
@@ -65,6 +68,9 @@ LINE = 26
 NUMBER_LINE = 13
 MIX_LINE = 23
 SUM_LINE = 30
+# The line that says what an outline is, and the length of one there.
+LEGEND = 20
+OUTLINE = 22
 # A query or key of more numbers than these is drawn as a strip of boxes.
 MAX_NUMBERS = 3
 # So many boxes a strip has at most.
@@ -101,19 +107,19 @@ def one_query(part: Flow, place: str) -> Html:
     if part.has_weights:
         tracks = [_track(y, columns) for y in columns.heights]
         inner.append(element("g", *tracks, class_="tracks"))
-        ghosts = [_ghost(y, columns) for y in columns.heights]
-        inner.append(element("g", *ghosts, class_="ghosts"))
     inner.append(element("g", *cells, class_="cells", data_stage=stage))
     inner.append(_axis(part, columns))
     height = columns.end + 6
     if "powers" in part.computed and part.has_weights:
         inner.append(_sum(part, columns))
         height = columns.end + SUM_LINE
+    early = None
     if part.has_values:
+        early = height
         mixed, height = _mix(part, steps, columns)
         inner.append(mixed)
     title = say("{caption}: each query and key", caption=part.caption)
-    drawn = picture(WIDE, height, place, title, part.told, *inner)
+    drawn = picture(WIDE, height, place, title, part.told, *inner, early=early)
     return Html(drawn.replace("<svg ", '<svg data-stretch="yes" ', 1))
 
 
@@ -131,7 +137,9 @@ class _Columns:
 
     @classmethod
     def of(cls, part: Flow) -> _Columns:
-        top = 78 if _is_strip(part.steps()["queries"]) else 66
+        top = 66
+        if _is_strip(part.steps()["queries"]):
+            top = 90 if part.in_words else 78
         line = LINE + NUMBER_LINE
         heights = [top + (j + 0.5) * line for j in range(len(part.columns))]
         return cls(top, line, heights, WEIGHTS if part.has_values else WIDE - 2)
@@ -168,8 +176,10 @@ def _query(part: Flow, queries: np.ndarray) -> list[Html]:
             return [head, label]
         # As strong as a key's box with the same number.
         keys = part.steps()["keys"]
-        boxes = _boxes(part, np.vstack([keys, queries]), len(keys), 46)
-        return [head, label, element("g", *boxes, class_="vector", data_role="query")]
+        y = 58 if part.in_words else 46
+        boxes = _boxes(part, np.vstack([keys, queries]), len(keys), y)
+        strip_of_query = element("g", *boxes, class_="vector", data_role="query")
+        return [head, label, *(_box_numbers(keys) if part.in_words else []), strip_of_query]
     write = part.written("queries")
     labels = [head]
     x = 0.0
@@ -187,8 +197,21 @@ def _boxes(part: Flow, vectors: np.ndarray, place: int, y: float) -> list[Html]:
     """Return a vector's numbers as a strip below a name, as wide as the column of keys."""
     n = min(vectors.shape[1], MAX_BOXES)
     classes = [kind_class(kind) for kind in part.kinds]
-    side = (BARS - KEYS - 10) / n
-    return strip(vectors, place, (KEYS, y), side=side, most=n, classes=classes)
+    return strip(vectors, place, (KEYS, y), side=_side(n), most=n, classes=classes)
+
+
+def _side(n: int) -> float:
+    """Return the width of each of n boxes, with the gap behind it."""
+    return (BARS - KEYS - 10) / n
+
+
+def _box_numbers(vectors: np.ndarray) -> list[Html]:
+    """Return the numbers of the boxes of a strip, above it; none where they are too narrow."""
+    side = _side(vectors.shape[1])
+    if side < SMALL * LETTER:
+        return []
+    middles = [KEYS + (k + 0.5) * side - 1 for k in range(vectors.shape[1])]
+    return [text(x, 48, str(k), "middle", class_="side") for k, x in enumerate(middles, start=1)]
 
 
 def kind_class(kind: int) -> str:
@@ -270,16 +293,44 @@ def _calculation(part: Flow, steps: dict[str, np.ndarray], j: int) -> str:
         return f"{write(float(powers[j]))} ÷ {write(float(powers.sum()))}"
     write_query, write_key = part.written("queries"), part.written("keys")
     pairs = list(zip(steps["queries"][0].tolist(), steps["keys"][j].tolist(), strict=True))
+    score = _read(part.written("scores")(float(steps["scores"][0, j])))
+    if counts := counted(steps["queries"][0], steps["keys"][j]):
+        total, written = counts
+        return written if np.isclose(total, score, rtol=0, atol=1e-9) else f"≈ {written}"
     if _is_strip(steps["keys"]):
         pairs = [pair for pair in pairs if pair[0] and pair[1]]
-    products = [f"{write_query(a)} × {write_key(b)}" for a, b in pairs]
+    products = [f"{write_query(a)} × {in_brackets(write_key(b))}" for a, b in pairs]
     written = " + ".join(
         f"{products.count(one)} × ({one})" if products.count(one) > 1 else one
         for one in dict.fromkeys(products)
     )
     total = sum(_read(write_query(a)) * _read(write_key(b)) for a, b in pairs)
-    score = _read(part.written("scores")(float(steps["scores"][0, j])))
     return written if np.isclose(total, score, rtol=0, atol=1e-9) else f"≈ {written}"
+
+
+def counted(query: np.ndarray, key: np.ndarray) -> tuple[float, str] | None:
+    """Return the product of two vectors whose numbers are 0, or 1/√n where n are not, and how it
+    comes from counts: of what both have, and of what each has. None for other vectors.
+
+    >>> both, one = np.full(4, 0.5), np.array([0, 0, 1.0, 0])
+    >>> counted(both, one), counted(both, both), counted(both, one * 2)
+    ((0.5, '1 ÷ √4'), (1.0, '4 ÷ 4'), None)
+    """
+    sizes = [int(np.count_nonzero(vector)) for vector in (query, key)]
+    if len(query) <= MAX_NUMBERS or not all(sizes):
+        return None
+    for vector, size in zip((query, key), sizes, strict=True):
+        if not np.allclose(vector[vector != 0], size**-0.5):
+            return None
+    n_shared = int(np.count_nonzero(query * key))
+    product = sizes[0] * sizes[1]
+    below = str(sizes[0]) if sizes[0] == sizes[1] else f"√{product}"
+    return n_shared / math.sqrt(product), f"{n_shared} ÷ {below}"
+
+
+def in_brackets(written: str) -> str:
+    """Write what stands behind a sign: a number below 0 in brackets."""
+    return f"({written})" if written.startswith("−") else written
 
 
 def _read(written: str) -> float:
@@ -324,17 +375,27 @@ def _track(y: float, columns: _Columns) -> Html:
     )
 
 
-def _ghost(y: float, columns: _Columns) -> Html:
-    """Return the place of a bar before the last change; the page's script makes it as long."""
+def _outline(y: float, length: float, high: float) -> Html:
+    """Return the outline of a bar of this length, which the page's script makes longer."""
     return rect(
         BARS,
-        y - 10,
-        0,
-        20,
-        class_="ghost",
+        y - high / 2,
+        length,
+        high,
+        class_="alone",
         data_x=number(BARS),
         data_share=number_of(KEYS_SHARE),
     )
+
+
+def _legend(words: str, y: float) -> list[Html]:
+    """Return what an outline is."""
+    at = {"data_share": number_of(KEYS_SHARE)}
+    x = BARS + OUTLINE + 6
+    return [
+        _outline(y, OUTLINE, 10),
+        text(x, y + 4, words, class_="side", data_x=number(x), **at),
+    ]
 
 
 def _shares(part: Flow, stage: str) -> tuple[np.ndarray, float]:
@@ -415,6 +476,7 @@ def _mix(part: Flow, steps: dict[str, np.ndarray], columns: _Columns) -> tuple[H
     inner.append(element("g", *flows, class_="flows", fill="none", data_shift="1"))
     inner.append(text(0, rows[0] + 4, say("mix"), class_="side"))
     names = part.names_of_outputs
+    alone = part.alone(0)
     for k, y in enumerate(rows):
         bars = _parts_of_bar(parts[:, k], outputs[k], y, columns.longest / most, has_parts)
         edge = columns.weights
@@ -432,8 +494,12 @@ def _mix(part: Flow, steps: dict[str, np.ndarray], columns: _Columns) -> tuple[H
                     data_share=number_of(KEYS_SHARE),
                 ),
                 _track(y, columns),
-                _ghost(y, columns),
                 *bars,
+                *(
+                    [_outline(y, columns.longest * float(alone[k]) / most, 20)]
+                    if part.shows_alone
+                    else []
+                ),
                 text(edge, y + 4, amount, "end", class_="amount", data_x=number(edge)),
                 _at_right(VALUES, y + 4, cut(str(names[k]), VALUE_ROOM)),
                 class_=f"mixed {kind_class(k)}" if part.in_words else "mixed",
@@ -441,7 +507,11 @@ def _mix(part: Flow, steps: dict[str, np.ndarray], columns: _Columns) -> tuple[H
                 data_quality=str(k),
             )
         )
-    return element("g", *inner, class_="late"), top + MIX_LINE * len(rows) + 2
+    height = top + MIX_LINE * len(rows) + 2
+    if part.shows_alone:
+        inner += _legend(part.alone_told, height + LEGEND / 2)
+        height += LEGEND
+    return element("g", *inner, class_="late"), height
 
 
 def addends(parts: np.ndarray, write: Callable[[float], str] = shown) -> str:
@@ -464,7 +534,11 @@ def addends(parts: np.ndarray, write: Callable[[float], str] = shown) -> str:
 
 
 def _value(part: Flow, values: np.ndarray, j: int, y: float) -> list[Html]:
-    """Return what a key's value is: its one label, or its numbers as a strip with the largest."""
+    """Return what a key's value is: a bar for each number, or its one label, or its numbers as a
+    strip with the largest.
+    """
+    if part.has_bars_of_values:
+        return [_bars_of_value(values[j], j, y)]
     words = value_text(part, j)
     of_key = {"data_value_of": str(j)}
     if part.value_of(j):
@@ -476,6 +550,28 @@ def _value(part: Flow, values: np.ndarray, j: int, y: float) -> list[Html]:
         element("g", *boxes, class_="vector", data_role="value", data_shift="1"),
         _at_right(VALUES, y + 14, words, class_="side", **of_key),
     ]
+
+
+def _bars_of_value(value: np.ndarray, j: int, y: float) -> Html:
+    """Return a bar that stands for each number of a value, in the colour that it has in the mix."""
+    side = (WIDE - GUTTER - VALUES - 2) / max(len(value), 5)
+    most = max(1.0, float(np.abs(value).max()))
+    boxes = []
+    for k, entry in enumerate(value.tolist()):
+        x = VALUES + k * side
+        high = BAR_OF_VALUE * abs(entry) / most
+        boxes += [
+            rect(x, y - BAR_OF_VALUE / 2, side - 2, BAR_OF_VALUE, class_="track"),
+            rect(x, y + BAR_OF_VALUE / 2 - high, side - 2, high, class_=kind_class(k)),
+        ]
+    return element(
+        "g",
+        *boxes,
+        class_="vector bars-of-value",
+        data_role="value",
+        data_bars_of=str(j),
+        data_shift="1",
+    )
 
 
 def value_text(part: Flow, j: int) -> str:

@@ -9,8 +9,20 @@ LETTER = 0.56
 SIZE = 13
 
 
-def picture(width: float, height: float, place: str, title: str, told: str, *inner: Html) -> Html:
-    """Return an SVG with a title and what it shows in words. place: a part of its ids, unique."""
+def picture(
+    width: float,
+    height: float,
+    place: str,
+    title: str,
+    told: str,
+    *inner: Html,
+    early: float | None = None,
+) -> Html:
+    """Return an SVG with a title and what it shows in words.
+
+    place: a part of its ids, unique. early: its height before its last stage, if that is less; the
+    page's script cuts it there.
+    """
     return element(
         "svg",
         element("title", title, id=f"{place}-title"),
@@ -19,6 +31,7 @@ def picture(width: float, height: float, place: str, title: str, told: str, *inn
         viewBox=f"0 0 {number(width)} {number(height)}",
         role="img",
         aria_labelledby=f"{place}-title {place}-desc",
+        data_early=None if early is None else number(early),
     )
 
 

@@ -40,6 +40,8 @@ class Total(Drawing):
     total_label: str
     # What the labels and the numbers are.
     columns: Sequence[str]
+    # Whether the page shows it only when its caption is opened.
+    folded: bool = False
 
     @property
     def lines(self) -> list[tuple[str, float]]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import get_args
 
-from qkvsearch.lessons.drawings import Drawing
+from qkvsearch.lessons.drawings import Drawing, Total
 from qkvsearch.lessons.exports.document import ROLE_NAMES
 from qkvsearch.lessons.exports.page.bench import workbench
 from qkvsearch.lessons.exports.page.drawings import drawing, drawing_words
@@ -179,6 +179,9 @@ def _part(part: Part, lesson: str, place: str) -> Html:
             return workbench(part, lesson)
         case Switch():
             return switch(part, lesson)
+        case Total(folded=True):
+            summary = element("summary", part.caption)
+            return element("details", summary, drawing(part, lesson), class_="folded")
         case Drawing():
             return drawing(part, lesson)
     raise TypeError(f"the page does not know how to show a {type(part).__name__}")

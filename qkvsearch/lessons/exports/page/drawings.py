@@ -10,7 +10,7 @@ from qkvsearch._utils.style import tokens
 from qkvsearch.lessons.drawings import Arrows, AttendedText, Drawing, Flow, Heads
 from qkvsearch.lessons.exports.page.bench import choice, field, mask_choice
 from qkvsearch.lessons.exports.page.figures import cells_of
-from qkvsearch.lessons.markup import Html, element, grid
+from qkvsearch.lessons.markup import Html, element, grid, prose
 from qkvsearch.lessons.messages import plain, say, shown
 
 # Drawings whose numbers stand beside them, and change as one looks.
@@ -211,6 +211,13 @@ def _flow(part: Flow, place: str) -> list[Html]:
         )
     if settings:
         controls.append(element("div", *settings, class_="settings"))
+    if part.replacements:
+        before, word, after = part.words_with_replaced
+        controls.append(
+            element("p", before, " ", element("strong", word), " ", after, class_="sentence")
+        )
+    if part.tries:
+        controls.append(element("p", prose(part.tries), class_="tries"))
     return controls
 
 

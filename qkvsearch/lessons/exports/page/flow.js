@@ -17,8 +17,10 @@ drawings.flow = (figure, say) => {
     ["queries", "keys", "values"].map((name) => [name, given[name]?.map((row) => row.map(numbers.held))]),
   );
   let steps = {};
-  // The steps before another word was put in or another one asked; null once anything else changed.
-  let former = null;
+  // What is said of the mix before another word was put in; null once anything else changed.
+  let before = null;
+  // Of scores, with how many decimals they are written whatever another word or number gives.
+  const least = {};
   // By the name of a step: how its numbers are written. In words, those of a kind have the same decimals.
   let write = {};
 
@@ -51,7 +53,7 @@ drawings.flow = (figure, say) => {
     if (name === "powers") return (power) => numbers.shownPower(power, Math.max(...all));
     if (name === "values" && numbers.areExact(all)) return numbers.shownExactly;
     // What is typed into a query is written as it was typed.
-    const decimals = name === "queries" ? null : numbers.decimalsOf(all);
+    const decimals = name === "queries" ? null : Math.max(numbers.decimalsOf(all), least[name] ?? 0);
     return decimals === null ? shown : (number) => numbers.withDecimals(number, decimals);
   };
 
@@ -62,10 +64,21 @@ drawings.flow = (figure, say) => {
   const products = (a, b, writeA, writeB) => {
     const sign = inWords ? " × " : "×";
     const each = a.map((entry, k) => [entry, b[k]]).filter(([x, y]) => (inWords && !isLong && writeB === write.keys) || (x && y))
-      .map(([x, y]) => `${writeA(x)}${sign}${writeB(y)}`);
+      .map(([x, y]) => `${writeA(x)}${sign}${inWords ? inBrackets(writeB(y)) : writeB(y)}`);
     const unlike = [...new Set(inWords ? each : [])].map((one) => [one, each.filter((other) => other === one).length]);
     const counted = inWords ? unlike.map(([one, n]) => (n > 1 ? `${n} × (${one})` : one)) : each;
     return counted.join(" + ").replaceAll("+ −", "− ") || "0";
+  };
+  const inBrackets = (text) => (text.startsWith("−") ? `(${text})` : text);
+  // Of two vectors whose numbers are 0, or 1/√n where n are not: how their product comes from counts,
+  // as `counted` in Python has it, and what that is.
+  const counted = (a, b) => {
+    const sizes = [a, b].map((vector) => vector.filter(Boolean).length);
+    const isCount = (vector, n) => Math.abs(n ** -0.5 - vector.find(Boolean)) < 1e-6 && new Set(vector.filter(Boolean)).size === 1;
+    if (!inWords || !isLong || !isCount(a, sizes[0]) || !isCount(b, sizes[1])) return null;
+    const [shared, product] = [a.filter((entry, k) => entry && b[k]).length, sizes[0] * sizes[1]];
+    const below = sizes[0] === sizes[1] ? sizes[0] : `√${product}`;
+    return { product: shared / Math.sqrt(product), written: `${shared} ÷ ${below}` };
   };
   const held = (text) => numbers.held(text.replace("−", "-").replace("≈", ""));
   // What is shown on the left may be rounded so that it gives another number than the one shown.
@@ -76,11 +89,14 @@ drawings.flow = (figure, say) => {
     return `${isSame ? "=" : "≈"} ${right}`;
   };
   const sumOf = (a, b, writeA, writeB) => a.reduce((sum, entry, k) => sum + held(writeA(entry)) * held(writeB(b[k])), 0);
+  const scoreOf = (a, b) =>
+    counted(a, b) ?? { written: products(a, b, write.queries, write.keys), product: sumOf(a, b, write.queries, write.keys) };
   const sumOfPowers = (i) => steps.powers[i].reduce((sum, power) => sum + power, 0);
   const sayings = {
     scores: (i, j) => {
       const [a, b, score] = [matrices.queries[i], matrices.keys[j], steps.scores[i][j]];
-      return `${products(a, b, write.queries, write.keys)} ${equals(sumOf(a, b, write.queries, write.keys), write.scores(score))}`;
+      const { written, product } = scoreOf(a, b);
+      return `${written} ${equals(product, write.scores(score))}`;
     },
     scaled: (i, j) => {
       const [score, scaled] = [steps.scores[i][j], steps.scaled[i][j]];
@@ -117,22 +133,23 @@ drawings.flow = (figure, say) => {
   const calculations = {
     scores: (j) => {
       const [a, b] = [matrices.queries[0], matrices.keys[j]];
-      const isAbout = equals(sumOf(a, b, write.queries, write.keys), write.scores(steps.scores[0][j])).startsWith("≈");
-      return `${isAbout ? "≈ " : ""}${products(a, b, write.queries, write.keys)}`;
+      const { written, product } = scoreOf(a, b);
+      return `${equals(product, write.scores(steps.scores[0][j])).startsWith("≈") ? "≈ " : ""}${written}`;
     },
     scaled: (j) => `${write.scores(steps.scores[0][j])} ÷ ${shown(Number(settings.temperature))}`,
     powers: (j) => `e^${write.masked(steps.masked[0][j])}`,
     weights: (j) => [steps.powers[0][j], sumOfPowers(0)].map(write.powers).join(" ÷ "),
+    outputs: (j) => `${given.number_names.scores} ${steps.visible[0][j] ? write.scores(steps.scores[0][j]) : "−∞"}`,
   };
   const list = (numbers) => `[${numbers.map(shown).join(", ")}]`;
   // Where the numbers of values have names, those that are not 0 are called by them.
-  const named = (numbers) =>
-    numbers.flatMap((number, k) => (number ? [`${names[k]} ${write.outputs(number)}`] : [])).join(", ");
+  const named = (numbers, writing = write.outputs) =>
+    numbers.flatMap((number, k) => (number ? [`${names[k]} ${writing(number)}`] : [])).join(", ");
   const ofValue = (j) => {
     const value = matrices.values[j];
     if (!names.length) return list(value);
     const entries = value.filter(Boolean);
-    return entries.length === 1 && entries[0] === 1 ? names[value.indexOf(1)] : `(${named(value)})`;
+    return entries.length === 1 && entries[0] === 1 ? names[value.indexOf(1)] : `(${named(value, write.values)})`;
   };
   // What a number of the mix of a query is the sum of.
   const ofQuality = (k, i = 0) => {
@@ -234,7 +251,6 @@ drawings.flow = (figure, say) => {
   // Ribbons of one end lie side by side, as `ribbons` in Python has it.
   const MAX_RIBBON = 18;
   const UNSEEN = 0.0005;
-  const differs = (before, now) => Math.abs(before - now) >= UNSEEN;
   const total = (found) => found.reduce((sum, one) => sum + one, 0);
   const layRibbons = () => {
     const { weights } = steps;
@@ -266,13 +282,12 @@ drawings.flow = (figure, say) => {
     const { bars: hasBars } = end.dataset;
     const compared = hasBars ? [[1], ...matrices.values, ...steps.outputs] : vectors;
     const most = Math.max(...compared.flat().map(Math.abs)) || 1;
-    const ghosts = end.querySelectorAll(".ghost");
     [...end.querySelectorAll(hasBars ? ".amount-of" : "rect")].forEach((box, k) => {
       measure(box, Math.min(Math.abs(vector[k]) / most, 1), 0.06);
       box.classList.toggle("minus", vector[k] < 0);
-      const before = former && differs(former[name][place][k], vector[k]) ? former[name][place][k] : 0;
-      ghosts[k]?.setAttribute("width", Math.min(Math.abs(before) / most, 1) * box.dataset.wide);
     });
+    const isAlone = matrices.values[columns.length - rows.length + place];
+    end.querySelectorAll(".alone").forEach((box, k) => box.setAttribute("width", (isAlone[k] / most) * end.querySelector(".amount-of").dataset.wide));
     [...end.querySelectorAll(".entry")].forEach((text, k) => (text.textContent = write[name](vector[k])));
     const sum = end.querySelector(".sum-of");
     if (sum) sum.textContent = sumOfShares(vector);
@@ -307,7 +322,16 @@ drawings.flow = (figure, say) => {
     }
   };
 
+  // Before the mix is there, a drawing is cut where it would be.
+  const heights = new Map([...figure.querySelectorAll("svg[data-early]")].map((svg) => [svg, svg.viewBox.baseVal.height]));
+  const cut = (isMixed) => {
+    for (const [svg, whole] of heights) {
+      svg.setAttribute("viewBox", `0 0 ${svg.viewBox.baseVal.width} ${isMixed ? whole : svg.dataset.early}`);
+    }
+  };
+
   const draw = (moment, place) => {
+    cut(moment.stage === "outputs");
     // A stage fills cell by cell; the one before it is seen where it has not come.
     const shown = moment.stage === "outputs" ? "weights" : moment.stage;
     grid.dataset.stage = shown;
@@ -320,7 +344,7 @@ drawings.flow = (figure, say) => {
       paintCell(cell, shown, place === undefined || moment.stage === "outputs" || before <= place, scale);
     }
     mark(moment);
-    if (isOne) mix.paint({ steps, former, matrices, write, calculations, scale }, moment, place === undefined);
+    if (isOne) mix.paint({ steps, matrices, write, calculations, scale }, moment, place === undefined);
     else if (hasWeights) paintFlows(moment, place === undefined);
     for (const button of figure.querySelectorAll("[data-does='stage']")) {
       button.ariaPressed = String(button.dataset.stage === moment.stage);
@@ -378,7 +402,7 @@ drawings.flow = (figure, say) => {
       return look();
     }
     settings[name] = value;
-    former = null;
+    before = null;
     compute();
     if (name === "mask") turnTo("weights");
     else look();
@@ -401,11 +425,16 @@ drawings.flow = (figure, say) => {
       look();
     });
   }
+  // A number of a value or of a mix is chosen alone: no cell is then.
+  const ofNumber = (tellIt) => {
+    player.stop();
+    hold(tellIt);
+    choose({ i: null, j: null });
+    look();
+  };
   for (const row of figure.querySelectorAll(".mixed")) {
     row.addEventListener("click", () => {
-      player.stop();
-      hold(() => telling(ofQuality(Number(row.dataset.quality))));
-      answer();
+      ofNumber(() => telling(ofQuality(Number(row.dataset.quality))));
     });
   }
   // A number of a value or of a mix, where it is written.
@@ -414,6 +443,7 @@ drawings.flow = (figure, say) => {
     const [frames, bars, texts] = [".touch", ".amount-of", ".entry"].map((kind) => [...end.querySelectorAll(kind)]);
     frames.forEach((frame, k) => {
       const tellNumber = () => {
+        mark({ i: null, j: null });
         const number = () => `${names[k]}: ${write.values(matrices.values[place][k])}`;
         const owner = (role === "output" ? rows : columns)[place];
         telling(`${owner} · ${role === "output" ? ofQuality(k, Number(place)) : number()}`);
@@ -422,9 +452,7 @@ drawings.flow = (figure, say) => {
       };
       for (const shape of [frame, bars[k], texts[k]]) {
         shape.addEventListener("click", () => {
-          player.stop();
-          hold(tellNumber);
-          answer();
+          ofNumber(tellNumber);
         });
         shape.addEventListener("pointerenter", () => {
           if (!isBusy()) tellNumber();
@@ -446,6 +474,7 @@ drawings.flow = (figure, say) => {
   });
   for (const { lastChild } of cells.values()) if (!lastChild.textContent) lastChild.dataset.small = "yes";
   compute();
+  if (inWords) least.scores = numbers.decimalsOf(steps.scores.flat());
   for (const stage of ["scores", "scaled"]) own[stage] = steps[stage] && ROOM * largest(stage);
   own.masked = own.scaled ?? own.scores;
   // It opens at its first stage as a whole, and Play begins there, too.
@@ -465,6 +494,7 @@ drawings.flow = (figure, say) => {
       const [role, place] = end.dataset.end.split(" ");
       end.querySelector(".of-word").textContent = (role === "output" ? rows : columns)[place];
     }
+    for (const [n, text] of figure.querySelectorAll(".sentence strong").entries()) text.textContent = columns[replacedAt + n];
     const [ofPairs, ofOutputs] = figure.querySelectorAll(".numbers tbody");
     [...ofPairs.rows].forEach((row, n) => {
       row.cells[0].textContent = rows[Math.floor(n / columns.length)];
@@ -472,22 +502,27 @@ drawings.flow = (figure, say) => {
     });
     [...(ofOutputs?.rows ?? [])].forEach((row, n) => (row.cells[0].textContent = rows[n]));
   };
-  // Where it was is drawn behind where it is now, and said of the last one that asks.
-  function putIn(one) {
-    const place = rows.length - 1;
-    const [row, found] = [rows[place], named(steps.outputs[place])];
-    former = { ...steps, values: matrices.values };
+  // The place at which the others stand.
+  const replacedAt = columns.findIndex((word, j) => given.replacements.some((one) => one.columns[j] !== word));
+  function replace(one) {
     rows.splice(0, rows.length, ...one.rows);
     columns.splice(0, columns.length, ...one.columns);
     for (const name of ["queries", "keys", "values"]) matrices[name] = one[name].map((vector) => vector.map(numbers.held));
     compute();
     relabel();
     mix?.replace(matrices, one.value_texts);
+  }
+  // What the mix was before is said of the last one that asks.
+  function putIn(one) {
+    const place = rows.length - 1;
+    const [row, found] = [rows[place], named(steps.outputs[place])];
+    before = say("wasBefore", { row, numbers: found });
+    replace(one);
     player.go(lastOf("outputs"));
     choose({ i: null, j: null });
     hold(() => {
       const now = `${rows[place]}: ${named(steps.outputs[place])}`;
-      telling(former ? `${now}\n${say("wasBefore", { row, numbers: found })}` : now);
+      telling(before ? `${now}\n${before}` : now);
     });
     look();
   }
@@ -497,25 +532,19 @@ drawings.flow = (figure, say) => {
 
   // --- one query: bars use the width that there is, and its numbers are typed where they stand ---
 
-  if (!isOne) return;
-  const entries = startQuery(figure, say, matrices.queries[0], rows[0], () => {
-    player.stop();
-    former = null;
-    compute();
-    look();
-  });
-  startStretching(figure, () => {
-    look();
-    entries.place();
-  });
-  figure.querySelector("[data-does='restart']").addEventListener("click", () => {
-    entries.reset();
-    former = null;
-    compute();
-    look();
-  });
+  let entries = null;
+  if (isOne) {
+    entries = startQuery(figure, say, matrices.queries[0], rows[0], () => {
+      player.stop();
+      compute();
+      look();
+    });
+    startStretching(figure, () => {
+      look();
+      entries.place();
+    });
+  }
   function ask(asker) {
-    former = { ...steps, values: matrices.values };
     rows[0] = asker.label;
     matrices.keys = asker.keys.map((row) => row.map(numbers.held));
     settings.seen = asker.seen;
@@ -523,4 +552,19 @@ drawings.flow = (figure, say) => {
     mix.rename(rows[0], matrices.keys, write.keys);
     look();
   }
+
+  // To start again is to have all as it was when the page came.
+  figure.querySelector("[data-does='restart']").addEventListener("click", () => {
+    const first = { temperature: given.temperature, mask: given.mask, asker: 0, replacement: 0 };
+    for (const [name, value] of Object.entries(first)) if (controls[name]) setControl(figure, controls[name], value);
+    Object.assign(settings, { temperature: given.temperature, mask: given.mask });
+    entries?.reset();
+    if (askers.length) ask(askers[0]);
+    if (given.replacements.length) replace(given.replacements[0]);
+    compute();
+    if (!isOne) return player.go(0);
+    player.open();
+    choose({ i: null, j: null });
+    look();
+  });
 };

@@ -1,6 +1,6 @@
 // The drawing of one query: how its values add up to the mix below.
 
-const startMix = (figure, { number_names: called, in_words: inWords }, say) => {
+const startMix = (figure, { number_names: called, in_words: inWords, shows_alone: showsAlone }, say) => {
   const svg = figure.querySelector("svg[data-stretch]");
   const late = svg.querySelector(".late");
   const heading = svg.querySelector(".stage-name");
@@ -8,7 +8,6 @@ const startMix = (figure, { number_names: called, in_words: inWords }, say) => {
   const rows = [...svg.querySelectorAll(".mixed")];
   const flows = [...svg.querySelectorAll(".flows path")];
   const bars = [...svg.querySelectorAll(".cell")].map((cell) => cell.firstElementChild);
-  const ghosts = [...svg.querySelectorAll(".ghosts rect")];
   // Below this, a part is not drawn, and not written as an addend.
   const UNSEEN = 0.0005;
   const [MIN_FLOW, MAX_FLOW] = [0.6, 18];
@@ -47,13 +46,7 @@ const startMix = (figure, { number_names: called, in_words: inWords }, say) => {
     if (!isStill.matches) box.animate([{ transform: `translate(${x}px, ${y}px)` }, { transform: "none" }], MOVES);
   };
 
-  // Where a bar ended before the last change is seen behind it, if it is another one now.
-  const paintGhost = (box, before, now, most) => {
-    const isSeen = before !== undefined && Math.abs(before - now) >= UNSEEN;
-    setWidth(box, isSeen ? (Number(bars[0].dataset.wide) * Math.abs(before)) / most : 0);
-  };
-
-  const paintRow = (row, k, { weights, values, former, isReached, most, write }) => {
+  const paintRow = (row, k, { weights, values, isReached, most, write }) => {
     const parts = values.map((value, j) => (isReached(j) ? (weights[j] * value[k] || 0) : 0));
     const total = parts.reduce((sum, part) => sum + part, 0);
     const left = Number(bars[0].getAttribute("x"));
@@ -71,7 +64,8 @@ const startMix = (figure, { number_names: called, in_words: inWords }, say) => {
       if (!isWhole && part >= UNSEEN && !before.has(j)) come(box, bars[j]);
     }
     row.querySelector(".amount").textContent = write(total);
-    paintGhost(row.querySelector(".ghost"), former?.outputs[0][k], total, most);
+    // What the word that asks, the last one, is alone.
+    if (showsAlone) setWidth(row.querySelector(".alone"), longest * values.at(-1)[k]);
     row.dataset.value = total;
     if (arePositive && !row.querySelector("[data-part='all']")) sumOf(row.querySelector(".addends"), parts, total, write);
     else row.querySelector(".addends").textContent = "";
@@ -142,7 +136,7 @@ const startMix = (figure, { number_names: called, in_words: inWords }, say) => {
     axis.setAttribute("visibility", zero > 0 ? "inherit" : "hidden");
   };
 
-  const paint = ({ steps, former, matrices, write, calculations, scale }, { stage, j: chosen }, isWhole) => {
+  const paint = ({ steps, matrices, write, calculations, scale }, { stage, j: chosen }, isWhole) => {
     const { queries, values } = matrices;
     const name = called[stage] ?? called.weights;
     heading.textContent = scale.divisor > 1 ? say("smaller", { name, n: numbers.shown(scale.divisor) }) : name;
@@ -151,15 +145,13 @@ const startMix = (figure, { number_names: called, in_words: inWords }, say) => {
     if (inWords) paintCalculations(stage, calculations);
     paintSum(stage, steps, write);
     paintJoint(matrices, chosen);
-    const areWeights = stage === "weights" || stage === "outputs";
-    ghosts.forEach((box, j) => paintGhost(box, areWeights ? former?.weights[0][j] : undefined, steps.weights[0][j], 1));
     if (!late) return;
     const isMixed = stage === "outputs";
     late.classList.toggle("unreached", !isMixed);
     const isReached = (j) => isMixed && (isWhole || chosen === null || j <= chosen);
     const [weights] = steps.weights;
     const most = Math.max(1, ...steps.outputs[0].map(Math.abs).filter(Number.isFinite));
-    rows.forEach((row, k) => paintRow(row, k, { weights, values, former, isReached, most, write: write.outputs }));
+    rows.forEach((row, k) => paintRow(row, k, { weights, values, isReached, most, write: write.outputs }));
     before = new Set(values.keys().filter(isReached));
     layFlows(values.map((value, j) => value.map((number) => weights[j] * number)));
     for (const path of flows) {
@@ -181,12 +173,24 @@ const startMix = (figure, { number_names: called, in_words: inWords }, say) => {
 
   // Another word is there: the boxes of queries and keys, as `strip` in Python has them, and what is
   // written of their values.
-  const replace = ({ queries, keys }, valueTexts) => {
+  const replace = ({ queries, keys, values }, valueTexts) => {
     const most = Math.max(...[...keys, ...queries].flat().map(Math.abs)) || 1;
     const fill = (strip, vector) =>
       [...strip.children].forEach((box, k) => box.setAttribute("fill-opacity", 0.06 + (0.94 * Math.abs(vector[k])) / most));
     for (const strip of strips) fill(strip, keys[strip.dataset.key]);
     if (asking) fill(asking, queries[0]);
+    for (const bars of svg.querySelectorAll("[data-bars-of]")) {
+      const value = values[bars.dataset.barsOf];
+      const largest = Math.max(1, ...value.map(Math.abs));
+      [...bars.children].forEach((box, n) => {
+        if (n % 2 === 0) return;
+        const track = box.previousElementSibling;
+        const [top, room] = ["y", "height"].map((name) => Number(track.getAttribute(name)));
+        const high = (room * Math.abs(value[(n - 1) / 2])) / largest;
+        box.setAttribute("y", top + room - high);
+        box.setAttribute("height", high);
+      });
+    }
     for (const text of svg.querySelectorAll("[data-value-of]")) text.textContent = valueTexts[text.dataset.valueOf];
   };
 

@@ -60,15 +60,21 @@ const startPlayer = (figure, { moments, show, pause, stride = 1 }) => {
   return { stop, at: () => place, go: turnTo, open };
 };
 
+// Sets a field, and the number that stands beside it.
+const setControl = (figure, control, value) => {
+  control.value = value;
+  const output = figure.querySelector(`[data-output="${control.dataset.control}"]`);
+  if (output) output.textContent = numbers.shown(Number(control.value));
+};
+
 // The fields of a figure by their names; change(name, value) hears of each.
 const startControls = (figure, change) => {
   const found = {};
   for (const control of figure.querySelectorAll("[data-control]")) {
     const name = control.dataset.control;
     found[name] = control;
-    const output = figure.querySelector(`[data-output="${name}"]`);
     control.addEventListener("input", () => {
-      if (output) output.textContent = numbers.shown(Number(control.value));
+      setControl(figure, control, control.value);
       change(name, control.value);
     });
   }
@@ -113,8 +119,8 @@ const fillNumbers = (figure, found) => {
 const startStretching = (figure, stretched) => {
   const svg = figure.querySelector("svg[data-stretch]");
   const [NARROW, WIDEST, LARGER] = [360, 680, 1.2];
-  const { height } = svg.viewBox.baseVal;
   const stretch = () => {
+    const { height } = svg.viewBox.baseVal;
     const wide = Math.min(Math.max(svg.parentElement.clientWidth / LARGER, NARROW), WIDEST);
     const more = wide - NARROW;
     svg.setAttribute("viewBox", `0 0 ${wide} ${height}`);
