@@ -1117,6 +1117,45 @@ def test_a_range_is_typed_and_one_end_may_be_open(in_shop):
         loaded(page)
 
 
+@pytest.mark.parametrize(("first", "last"), [("22", "45"), ("45", "22")])
+def test_a_range_is_typed_key_by_key_while_answers_come(visit, plain_shop, first, last):
+    with visit(plain_shop, "/?q=jacket") as page:
+        loaded(page)
+        page.get_by_role("spinbutton", name="Price: from").click()
+        page.keyboard.type(first, delay=100)
+        page.keyboard.press("Tab")
+        # The answer to the first end comes between two keys of the other one.
+        page.keyboard.type(last, delay=800)
+        page.keyboard.press("Enter")
+        page.wait_for_function("() => location.search.includes('filter=price%3A22..%3D45')")
+        loaded(page)
+        ends = [page.get_by_role("spinbutton", name=f"Price: {end}") for end in ("from", "to")]
+        assert [end.input_value() for end in ends] == ["22", "45"]
+        # The fields are those of the answer now: one may go on.
+        page.keyboard.press("Control+a")
+        page.keyboard.type("25")
+        page.keyboard.press("Tab")
+        page.wait_for_function("() => location.search.includes('filter=price%3A22..%3D25')")
+
+
+def test_a_day_is_typed_key_by_key_while_answers_come(visit, serving, tmp_path):
+    rows = {"id": range(9), "title": [f"tent {n}" for n in range(9)]}
+    rows["added"] = [f"202{n % 3}-0{n + 1}-15" for n in range(9)]
+    qkvsearch.build(tmp_path / "ws", items=pd.DataFrame(rows), encoder="corpus").close()
+    with (
+        serving(tmp_path / "ws", "--read-only") as server,
+        visit(server, "/?q=tent&lang=en", locale="en-US") as page,
+    ):
+        loaded(page)
+        day = page.get_by_role("textbox", name="Added: from")
+        day.focus()
+        page.keyboard.type("03012021", delay=250)
+        page.keyboard.press("Tab")
+        page.wait_for_function("() => location.search.includes('added%3A2021-03-01..')")
+        loaded(page)
+        assert day.input_value() == "2021-03-01"
+
+
 def test_a_range_is_dragged_and_its_ends_are_in_it(in_shop):
     page, _ = in_shop
     slider = page.get_by_role("slider", name="price: to")

@@ -2,7 +2,7 @@
 import { byId, el, owned, text } from "../dom.js";
 import { count, say } from "../words.js";
 import { headingOf, valueOf } from "./cells.js";
-import { dates, slider } from "./range.js";
+import { dates, onceTyped, slider } from "./range.js";
 
 const FEW = 6;
 // As many values of a column as the server tells at most.
@@ -12,6 +12,10 @@ const opened = new Set();
 /** The lists. columns: {name, shown_as, is_text, unit} each; facets: counts by column; chosen: "column:value" each;
  *  change: told the new list of these. */
 export function showFacets(columns, facets, chosen, change) {
+  onceTyped(() => drawFacets(columns, facets, chosen, change));
+}
+
+function drawFacets(columns, facets, chosen, change) {
   const focused = document.activeElement?.dataset?.filter;
   const again = () => showFacets(columns, facets, chosen, change);
   const groups = columns.map((column) => group(column, facets[column.name] ?? {}, chosen, change, again));

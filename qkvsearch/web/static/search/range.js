@@ -10,6 +10,37 @@ const STEPS = 200;
 const ROUND = [1, 2, 5, 10];
 const YEAR = /^\d{4}$/;
 
+// The fields in which one is typing: filters that were drawn anew would take away what is typed.
+const unfinished = new WeakSet();
+let later = null;
+
+/** Draw the filters: now, or once the field is left in which one is typing. */
+export function onceTyped(draw) {
+  later = unfinished.has(document.activeElement) ? draw : null;
+  if (!later) draw();
+}
+
+/** What a field that one types in does. A number is typed once it is told by `change`; a day is told with each digit of
+ *  its year, and is typed once the field is left. */
+function typing(told) {
+  const end = ({ target }) => {
+    unfinished.delete(target);
+    // By then the next field has the focus.
+    setTimeout(() => later && onceTyped(later));
+  };
+  return {
+    oninput: ({ target }) => unfinished.add(target),
+    onchange({ target }) {
+      // The answer to what is told draws the filters.
+      if (target.type === "number") unfinished.delete(target);
+      later = null;
+      told();
+    },
+    onkeydown: (event) => event.key === "Enter" && end(event),
+    onblur: end,
+  };
+}
+
 /** A range as the server reads it, with its end in it; "" where both ends are open. */
 const value = (least, most) => (least || most ? `${least}..${most && `=${most}`}` : "");
 
@@ -85,7 +116,7 @@ function drawn({ column, name, lowest, highest, step, from, to, hints }, take) {
   const called = (word) => say(word, { column: text(headingOf(column)).slice(0, 60) }) + (name ? ` (${name})` : "");
   const typed = (word, end, hint) => {
     const attributes = { type: "number", step: "any", value: end ?? "", placeholder: hint, "data-filter": `${column.name} ${word}` };
-    return el("input", { ...attributes, "aria-label": called(word), onchange: fromFields });
+    return el("input", { ...attributes, "aria-label": called(word), ...typing(fromFields) });
   };
   const thumb = (word, place) => {
     const attributes = { type: "range", min: lowest, max: highest, step, value: place, "data-filter": `${column.name} ${word} slider` };
@@ -129,7 +160,7 @@ export function dates(column, counts, mine, put) {
   const [least = "", most = ""] = endsOf(mine.find((one) => isRange(one) && !(one in counts)) ?? "");
   const field = (word, day) => {
     const label = say(word, { column: text(headingOf(column)).slice(0, 60) });
-    return el("input", { type: "date", value: day, "aria-label": label, "data-filter": `${column.name} ${word}`, onchange: take });
+    return el("input", { type: "date", value: day, "aria-label": label, "data-filter": `${column.name} ${word}`, ...typing(take) });
   };
   const [from, to] = [field("rangeFrom", least), field("rangeTo", most)];
   function take() {
