@@ -8,6 +8,8 @@ import pytest
 
 import qkvsearch as qkv
 from qkvsearch.errors import DataError
+from qkvsearch.learn.add import remove_items
+from qkvsearch.store import Workspace
 from qkvsearch.tables.columns import Columns
 from qkvsearch.tables.dataset import load, read_dataset
 from qkvsearch.tables.documents.markdown_files import read_markdown
@@ -54,6 +56,23 @@ def test_a_folder_is_an_item_a_file(talks):
     assert items.text["harbour"] == "Ann: The bell was raised."
     assert json.loads(items.text_times["harbour"]) == [[0, 617, 619.5]]
     assert "text" in catalog.text_columns
+
+
+def test_the_files_of_a_workspace_in_the_folder_are_no_data(tmp_path):
+    notes = {f"{name}.md": f"# {name}\n\nOtters and {name}." for name in ("mills", "kilns")}
+    path = folder(tmp_path / "talks", notes)
+    alone, _ = rows(path)
+    for _ in range(2):
+        qkv.build(path, items=f"{path}/").close()
+    (path / "records.db").touch()
+    frame, report = rows(path)
+    assert frame.equals(alone)
+    assert not any("left out" in note for note in report.notes)
+    assert list(rows(f"{path}/**/*.[mj]*")[0].index) == list(alone.index)
+    with pytest.raises(DataError, match="no file matches"):
+        rows(f"{path}/*.json")
+    with pytest.raises(qkv.QkvError, match=r"builds, .*root.json.*; leave kilns.md, mills.md in"):
+        remove_items(Workspace(path), where="title != 'x'")
 
 
 def test_a_pattern_a_file_and_a_source_are_read_alike(talks):
