@@ -119,6 +119,41 @@ def test_front_matter_is_columns_as_it_is_written(tmp_path):
     assert any("not YAML" in note for note in report.notes)
 
 
+@pytest.mark.parametrize("suffix", ["md", "txt", "html"])
+@pytest.mark.parametrize(
+    ("lines", "tags", "is_yaml"),
+    [
+        ("tags:\n\t- old\n\t- wood", "old|wood", False),
+        ("tags:\n  - old\n  wood", "old|wood", False),
+        ("tags:\n- old\n  oak\n- wood: pine: red", "old oak|wood: pine: red", False),
+        ("tags: old: and\n  wood # both", "old: and wood # both", False),
+        ("tags: [old, wood]\n ", "old|wood", True),  # the line of hyphens below is indented
+    ],
+)
+def test_front_matter_that_people_write_is_read(tmp_path, suffix, lines, tags, is_yaml):
+    text = f"\n---\ntitle: Mills\n{lines}---\nBody.\n"
+    if lines[-1] != " ":
+        text = f"---\ntitle: Mills\n{lines}\nprice: 12\n---\nBody.\n"
+    found, report = rows(folder(tmp_path / "d", {f"a.{suffix}": text}))
+    assert found.loc["a", ["title", "tags", "text"]].tolist() == ["Mills", tags, "Body."]
+    assert any("not YAML" in note for note in report.notes) != is_yaml
+    assert not report.warnings
+
+
+@pytest.mark.parametrize("text", ["---\ntitle: A\nBody.", "---\ntitle: A\nBody\n---\nBody."])
+def test_front_matter_that_cannot_be_read_is_text_with_a_warning(tmp_path, text):
+    found, report = rows(folder(tmp_path / "d", {"a.md": text, "b.md": "---\nBody.\n---\nx"}))
+    assert found.text["a"].startswith("title: A")
+    assert ["a.md" in warning for warning in report.warnings] == [True]
+
+
+@pytest.mark.parametrize("front", ["title: Ash\ntitle: Oak", "title: Ash\nTitle: Oak: a tree"])
+def test_of_a_key_that_is_there_twice_the_first_counts_with_a_warning(tmp_path, front):
+    found, report = rows(folder(tmp_path / "d", {"a.md": f"---\n{front}\n---\nBody."}))
+    assert found.title["a"] == "Ash"
+    assert ["a.md" in warning and "title" in warning for warning in report.warnings] == [True]
+
+
 def test_front_matter_that_would_fill_the_memory_is_refused(tmp_path):
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
     lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 9)]
