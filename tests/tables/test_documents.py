@@ -351,6 +351,20 @@ def listed(tmp_path):
     return tmp_path
 
 
+def test_a_row_without_a_text_lacks_a_file_or_a_cell_or_is_outside(listed, monkeypatch):
+    monkeypatch.chdir(listed)
+    files = ["a1", None, "", "zz", "../../etc/passwd"]
+    frame = pd.DataFrame({"id": range(5), "title": [*"vwxyz"], "file": files})
+    reasons = (
+        "no t/zz.vtt, 2 with no 'file', not read, being outside the folder: t/../../etc/passwd.vtt"
+    )
+    _, report = load(frame, "items", Columns(texts="t/{file}.vtt"))
+    assert f"4 rows without a text: {reasons}" in report.notes
+    with pytest.raises(DataError) as error:
+        load(frame[1:], "items", Columns(texts="t/{file}.vtt"))
+    assert reasons in str(error.value)
+
+
 def test_texts_join_a_table_by_id(listed):
     found, report = rows(listed / "talks.csv", texts=f"{listed}/t/{{id}}.vtt")
     assert list(found.title) == ["First", "Second", "Third", "Fourth"]
@@ -361,7 +375,7 @@ def test_texts_join_a_table_by_id(listed):
     assert any("2 rows without a text" in note for note in report.notes)
     frame = pd.DataFrame({"id": ["b2", "c3"], "title": ["x", "y"], "file": ["a1", None]})
     _, report = load(frame, "items", Columns(texts=f"{listed}/t/{{file}}.vtt"))
-    assert any("1 row without a text: no file in it" in note for note in report.notes)
+    assert "1 row without a text: 1 with no 'file'" in report.notes
     frame = pd.DataFrame({"id": ["b2"], "title": ["x"], "file": ["a1"]})
     joined, _ = load(frame, "items", Columns(texts=f"{listed}/t/{{file}}.v*"))
     assert joined.frame().text.tolist() == ["Ann: The bell was raised."]
