@@ -70,7 +70,7 @@ def _yaml(text: str, repeated: list[str]) -> Mapping[Any, Any] | None:
 
     class Loader(base):  # type: ignore[misc, valid-type]
         def construct_mapping(self, node: Any, deep: bool = False) -> Any:
-            pairs = {}
+            pairs: dict[Any, tuple[Any, Any]] = {}
             for key, value in node.value:
                 name = key.value if isinstance(key.value, str) else id(key)
                 if name in pairs:
