@@ -48,6 +48,16 @@ def is_of_a_workspace(path: Path) -> bool:
     return False
 
 
+def own_and_other_files(workspace: Path) -> tuple[list[str], list[str]]:
+    """Return the names of a workspace's own files and folders, and of those beside them."""
+    own: list[str] = []
+    others: list[str] = []
+    for path in sorted(workspace.iterdir()):
+        is_own = path.name == BUILDS or path.name.startswith(OWN_NAMES)
+        (own if is_own else others).append(path.name)
+    return own, others
+
+
 @contextmanager
 def replacing(path: Path) -> Iterator[IO[bytes]]:
     """Open a file that replaces `path`, complete and on disk, when the block ends. After an error

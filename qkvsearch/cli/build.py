@@ -192,8 +192,8 @@ def build(
       qkvsearch -w shop build --items products.xlsx --interactions shop.db#orders --plan
       qkvsearch -w shop build --items products.csv --interactions 'logs/*.csv' --encoding cp850
       qkvsearch -w talks build --items talks.csv --id-column id --text-columns title,tags
-      qkvsearch -w talks build --items talks/
-      qkvsearch -w talks build --items talks.csv --texts 'talks/{id}.vtt'
+      qkvsearch -w library build --items talks/
+      qkvsearch -w library build --items talks.csv --texts 'talks/{id}.vtt'
       qkvsearch -w shop build --items products.csv --plan --report plan.html
       qkvsearch -w shop build --items products.csv --interactions log.parquet --engine spark
     """

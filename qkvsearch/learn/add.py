@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from qkvsearch._utils.callbacks import Progress, silent
+from qkvsearch._utils.files import own_and_other_files
 from qkvsearch.attention import exclusion_mask
-from qkvsearch.errors import Count, QkvError, quantity
+from qkvsearch.errors import Count, QkvError, listed_names, quantity
 from qkvsearch.heads.component import Addition
 from qkvsearch.heads.passages import PassagesComponent
 from qkvsearch.heads.registry import each_component
@@ -221,9 +222,13 @@ def _plan_removal(
     else:
         mask = snapshot.catalog.conditions.mask(where)
     if mask.all():
+        own, others = own_and_other_files(snapshot.workspace)
+        its_files = "its folder"
+        if others:
+            its_files = f"{listed_names(own)}; leave {listed_names(others, 3)} in its folder"
         raise QkvError(
             "that is every item, and a workspace has at least one: build it again from other "
-            "items, or delete its folder"
+            f"items, or delete {its_files}"
         )
     deleted = np.flatnonzero(mask)
     rows = snapshot.catalog.cells(deleted, ["id", "title"])

@@ -14,6 +14,7 @@ names of all creators, each once. Null is nothing.
 from __future__ import annotations
 
 import json
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -23,7 +24,7 @@ import pandas as pd
 from qkvsearch._utils.limits import COLUMNS, JSON_DEPTH
 from qkvsearch.errors import DataError
 from qkvsearch.tables.column_facts import LIST_SEPARATOR
-from qkvsearch.tables.frames import check_names, distinct, readable
+from qkvsearch.tables.frames import check_names, distinct, readable, without_separator
 from qkvsearch.tables.report import ReadReport
 from qkvsearch.tables.table import Column, Table, TextColumn
 
@@ -31,15 +32,14 @@ from qkvsearch.tables.table import Column, Table, TextColumn
 TYPED = "$"
 # What is between the names of a path.
 DOT = "."
-# Within an entry of a list, the separator of its entries is written so.
-INSTEAD = "/"
 
 
 class CellFields:
     """The fields of the distinct cells of a column.
 
     entries: for each path, the texts of each cell that has any, by the number of the cell. lists:
-    the paths within a list of objects, whose columns are lists.
+    the paths within a list of objects, whose columns are lists. separators: for each path and cell,
+    how many entries of lists had the sign between entries.
     """
 
     def __init__(self, column: str, file: str) -> None:
@@ -48,6 +48,7 @@ class CellFields:
         self.n_cells = 0
         self.entries: dict[str, dict[int, list[str]]] = {}
         self.lists: set[str] = set()
+        self.separators: dict[str, Counter[int]] = defaultdict(Counter)
         # Paths of which a value is a list, of objects or of texts.
         self.nested: set[str] = set()
         # Whether a cell is an object, or a list of some.
@@ -76,6 +77,9 @@ class CellFields:
             has_objects = any(isinstance(entry, dict) for entry in value)
             self.nested.add(path)
             for entry in value:
+                if isinstance(entry, str) and LIST_SEPARATOR in entry:
+                    self.separators[path][cell] += 1
+                    entry = without_separator(entry)
                 self._add(cell, path, entry, depth + 1, in_list=in_list or has_objects)
         elif not _is_nothing(value):
             self._append(cell, path, readable(value), in_list=in_list)
@@ -88,7 +92,8 @@ class CellFields:
             self._check_number()
         if in_list:
             self.lists.add(path)
-            text = text.replace(LIST_SEPARATOR, INSTEAD)
+            self.separators[path][cell] += LIST_SEPARATOR in text
+            text = without_separator(text)
         self.entries[path].setdefault(cell, []).append(text)
 
     def _check_number(self) -> None:
@@ -99,6 +104,12 @@ class CellFields:
                 f"{COLUMNS.value:,} different fields, and each is a column; leave it out with "
                 "`ignore`, or write lists in place of them"
             )
+
+    def n_separators(self, codes: np.ndarray) -> Iterator[tuple[str, int]]:
+        """Yield for each path how many entries of the rows had the sign between entries."""
+        n_rows = np.bincount(codes[codes >= 0], minlength=self.n_cells)
+        for path, counts in self.separators.items():
+            yield path, sum(int(n_rows[cell]) * count for cell, count in counts.items())
 
     def columns(self, codes: np.ndarray) -> Iterator[tuple[str, Column]]:
         """Yield a column for each path. codes: int32 (n,), which of the cells each row has."""
@@ -133,6 +144,8 @@ def with_fields(
             named.append((name, column))
             continue
         was_changed = True
+        for path, count in fields.n_separators(codes):
+            report.note_separators(path, count)
         for path, values in fields.columns(codes):
             # A plain cell beside objects is no id: the objects have none in its column.
             is_beside_objects = path == name and len(fields.entries) > 1

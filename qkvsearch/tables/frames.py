@@ -15,6 +15,7 @@ from pandas.api.types import infer_dtype
 from qkvsearch._utils import scratch
 from qkvsearch._utils.limits import CELL, CELL_BYTES, COLUMNS, NAME
 from qkvsearch.errors import DataError, listed_names, suggest
+from qkvsearch.tables.column_facts import LIST_SEPARATOR
 from qkvsearch.tables.report import ReadReport
 
 # A batch of rows as text, and the report on all rows up to its end.
@@ -25,6 +26,8 @@ MAX_ABOVE, MIN_SAME_WIDTH = 20, 0.75
 # Bytes of cells that are read at a time.
 BATCH_BYTES = 1 << 25
 TOO_LONG = f"with a cell of more than {CELL.value:,} characters"
+# Within an entry of a list, the sign between entries is written so.
+INSTEAD = "/"
 _BYTES = bytes | bytearray | memoryview
 Row = TypeVar("Row")
 A_NUMBER = r"[+-]?[\d.,]+"
@@ -35,7 +38,8 @@ CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 def as_text(frame: pd.DataFrame, report: ReadReport | None = None) -> pd.DataFrame:
     """Return a frame as a file with the same cells is read: columns of text, blanks missing.
 
-    The columns in which a cell is a list or an object are noted in `report`.
+    The columns in which a cell is a list or an object are noted in `report`, and so are entries of
+    lists that have the sign between entries.
     """
     frame = frame.set_axis(distinct(frame.columns), axis=1)
     cells = frame.astype(object)
@@ -45,6 +49,7 @@ def as_text(frame: pd.DataFrame, report: ReadReport | None = None) -> pd.DataFra
                 nested = frame.index[cells[name].map(_is_nested).to_numpy(bool)]
                 if len(nested):
                     report.nested.setdefault(name, nested[0])
+                    report.note_separators(str(name), sum(map(n_separators, cells[name])))
     texts = cells.map(readable, na_action="ignore").astype(str)
     return texts.where(frame.notna() & (texts != "")).reset_index(drop=True)
 
@@ -263,7 +268,26 @@ def _cell(value: Any) -> str:
     if _has_objects(value):
         entries = [entry for entry in value if entry is not None]
         return _whole(json.dumps(entries, ensure_ascii=False, default=_json_value))
-    return "|".join(_cell(entry) for entry in value if pd.isna(entry) is not True)
+    return LIST_SEPARATOR.join(
+        _cell(entry) if _is_nested(entry) else without_separator(_cell(entry))
+        for entry in value
+        if pd.isna(entry) is not True
+    )
+
+
+def without_separator(entry: str) -> str:
+    """Return an entry of a list without the sign that is between entries."""
+    return entry.replace(LIST_SEPARATOR, INSTEAD)
+
+
+def n_separators(value: Any) -> int:
+    """Return how many entries of a list, or of lists in it, have the sign between entries."""
+    if not _is_nested(value) or isinstance(value, dict) or _has_objects(value):
+        return 0  # `tables.fields` counts those of objects
+    return sum(
+        LIST_SEPARATOR in entry if isinstance(entry, str) else n_separators(entry)
+        for entry in value
+    )
 
 
 def _has_objects(entries: Any) -> bool:

@@ -10,6 +10,7 @@ An item without details stays, and details of no item are skipped and counted.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -51,10 +52,20 @@ def with_details(
         )
     ids = _ids(frame[id_column], columns)
     for table, of_details in details:
-        frame = _joined(frame, ids, id_column, table.frame(), columns, report, of_details)
+        others = [each for _, each in details if each is not of_details]
+        without = "leave it out"
+        if "#" in of_details.file:  # a sheet, which may be one of `book.xlsx#*`
+            without = f"name the others:{_named('items', [report])}{_named('join', others)}"
+        frame = _joined(frame, ids, id_column, table.frame(), columns, report, of_details, without)
     if choose_catalog_columns(frame, only_id, ReadReport(report.file), log).id != id_column:
         columns = replace(columns, id=id_column)  # another table has a likelier column
     return frame, columns
+
+
+def _named(option: str, reports: Sequence[ReadReport]) -> str:
+    """Return options that name tables, such as a sheet of a workbook."""
+    files = [file for report in reports for file in report.files or [report]]
+    return "".join(f" `{option}` {shlex.quote(file.file)}" for file in files)
 
 
 def _joined(
@@ -65,11 +76,14 @@ def _joined(
     columns: Columns,
     report: ReadReport,
     of_details: ReadReport,
+    without: str,
 ) -> pd.DataFrame:
-    """Return the rows of a catalog with the columns of one other table."""
+    """Return the rows of a catalog with the columns of one other table. without: how to leave
+    this one out.
+    """
     of_details.require_rows()
     details = details[columns.not_ignored(details)]
-    key = _key_column(details, id_column, set(ids), of_details.file)
+    key = _key_column(details, id_column, set(ids), of_details.file, without)
     of_details.require_plain("id", key)
     keys = _ids(details[key], columns)
     is_known = keys.isin(set(ids)).to_numpy()
@@ -77,7 +91,7 @@ def _joined(
         raise DataError(
             f"{of_details.file}: none of the ids in its column {key!r}, such as "
             f"{shorten(str(keys.iloc[0]))!r}, is an id of {report.file} (column {id_column!r}, "
-            f"such as {shorten(str(ids.iloc[0]))!r})"
+            f"such as {shorten(str(ids.iloc[0]))!r}): correct them, or {without}"
         )
     of_details.skip("without an id", keys.index[(keys == "").to_numpy()])
     of_details.skip("of no item", keys.index[~is_known & (keys != "").to_numpy()])
@@ -106,7 +120,9 @@ def _ids(column: pd.Series, columns: Columns) -> pd.Series:
     return one_case(ids) if columns.fold_ids else ids
 
 
-def _key_column(details: pd.DataFrame, id_column: str, ids: set[str], file: str) -> str:
+def _key_column(
+    details: pd.DataFrame, id_column: str, ids: set[str], file: str, without: str
+) -> str:
     """Return the column of a table that has the ids of items: that of the same name, one with a
     usual name for ids, or else the one that has them. Raises `DataError`.
     """
@@ -124,7 +140,8 @@ def _key_column(details: pd.DataFrame, id_column: str, ids: set[str], file: str)
     if not fitting:
         raise DataError(
             f"{file}: no column of it has the ids of the items (column {id_column!r} there): "
-            f"rename the one that has them to {id_column!r} (columns: {listed_names(names)})"
+            f"rename the one that has them to {id_column!r}, or {without} "
+            f"(columns: {listed_names(names)})"
         )
     return max(fitting, key=lambda name: shares[name])
 

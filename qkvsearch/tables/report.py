@@ -67,6 +67,8 @@ class ReadReport:
     lists: set[str] = field(default_factory=set)
     # The text above the table that was left out.
     above: str = ""
+    # By column: how many entries of lists had the sign that is between entries.
+    separators: Counter[str] = field(default_factory=Counter)
     # How many skipped rows the options say to skip.
     intended: int = 0
     # The rows of a text, those without a cell and those with too many included.
@@ -166,6 +168,18 @@ class ReadReport:
         """
         if count:
             self.notes.append(sentence.format(n=Count(count), **values))
+
+    def note_separators(self, column: str, count: int) -> None:
+        """Note how many entries of lists in a column have the sign between entries, in all."""
+        if not count:
+            return
+        sentence = "column {column!r}: {n} {n:entry|entries} of lists with |, written as /"
+        former = self.separators[column]
+        note = sentence.format(column=column, n=Count(former))
+        if note in self.notes:
+            self.notes.remove(note)
+        self.separators[column] = former + count
+        self.note(former + count, sentence, column=column)
 
     def require_plain(self, role: str, column: str) -> None:
         """Raise `DataError` where an id is a list or an object: as text, [7] would be 7."""

@@ -1,9 +1,12 @@
 """Columns of lists: one separator throughout, and prose is none."""
 
+import json
+
 import pandas as pd
 import pytest
 
 from qkvsearch.tables.column_types.inference import typed
+from qkvsearch.tables.sources import read_source
 
 
 def read(*cells, told=None, convention=""):
@@ -89,3 +92,31 @@ def test_an_object_with_a_list_as_a_key_is_no_list():
 def test_an_array_in_a_column_of_other_lists_is_its_entries():
     column = typed(pd.Series(["a, b", "b, c, a", "a", '["a", "b"]', "c, a"]))
     assert (column.type, column.cells[3]) == ("list", "a|b")
+
+
+def test_an_entry_with_the_sign_between_entries_stays_one_entry_and_is_counted(tmp_path):
+    rows = [
+        {
+            "id": n,
+            "title": f"thing {n}",
+            "tags": ["A|B", "C"],
+            "inner": [["u|v"], ["w"]],
+            "of": {"tags": ["c|d", "e"]},
+            "makers": [{"name": "p|q"}, {"name": "r"}],
+        }
+        for n in range(3)
+    ]
+    files = {"t.json": json.dumps(rows), "t.jsonl": "\n".join(map(json.dumps, rows))}
+    for name, content in files.items():
+        (tmp_path / name).write_text(content)
+    flat = pd.DataFrame(rows)[["id", "title", "tags", "inner"]]
+    flat.to_parquet(tmp_path / "t.parquet")
+    for source in (*(tmp_path / name for name in files), pd.DataFrame(rows)):
+        found = read_source(items=source)
+        cells = found.catalog.frame[["tags", "inner", "of.tags", "makers.name"]].iloc[0]
+        assert list(cells) == ["A/B|C", "u/v|w", "c/d|e", "p/q|r"]
+        notes = [note for note in found.reports[0].notes if "3 entries of lists with |" in note]
+        assert len(notes) == 4
+    found = read_source(items=tmp_path / "t.parquet")
+    assert list(found.catalog.frame.tags) == ["A/B|C"] * 3
+    assert sum("3 entries of lists with |" in note for note in found.reports[0].notes) == 2

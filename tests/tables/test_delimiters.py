@@ -188,3 +188,54 @@ def test_a_delimiter_that_is_named_wins_where_it_is_in_the_header(tmp_path):
     path = tmp_path / "items.csv"
     path.write_text("id,x;title\n1,2;Tent\n2,3;Rope\n")
     assert list(read_table(path, delimiter=";")[0]) == ["id,x", "title"]
+
+
+@pytest.mark.parametrize("sign", ["，", "；", "｜", "،", "؛"])
+def test_a_sign_of_other_keyboards_divides_lines_that_have_it_equally_often(tmp_path, sign):
+    path = tmp_path / "t.csv"
+    path.write_text(
+        '编号，名称，价格\n1，"茶，壶"，1,299\n2，"茶""碗"，\n'.replace("，", sign), "utf-8"
+    )
+    frame, report = read_table(path)
+    assert list(frame) == ["编号", "名称", "价格"]
+    assert frame.fillna("").to_numpy().tolist() == [
+        ["1", f"茶{sign}壶", "1,299"],
+        ["2", '茶"碗', ""],
+    ]
+    assert sign in "".join(report.notes)
+    assert not report.warnings
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["title\n你好，世界\n再见，世界\n", "编号,别名\n1,甲，乙\n", "编号,名，别名\n1,甲，乙\n"],
+)
+def test_such_a_sign_in_a_text_divides_nothing(tmp_path, text):
+    (tmp_path / "t.csv").write_text(text, "utf-8")
+    frame, report = read_table(tmp_path / "t.csv")
+    assert list(frame) == text.split("\n")[0].split(",")
+    assert not report.notes
+    assert not report.warnings
+
+
+def test_lines_that_have_such_a_sign_unequally_often_are_one_column_and_a_warning(tmp_path):
+    (tmp_path / "t.csv").write_text("编号，名称\n1，茶壶，好看\n2，茶碗\n", "utf-8")
+    frame, report = read_table(tmp_path / "t.csv")
+    assert list(frame) == ["编号，名称"]
+    assert "'，'" in report.warnings[0]
+    assert "`delimiter`" in report.warnings[0]
+    frame, report = read_table(tmp_path / "t.csv", delimiter="，")
+    assert frame.to_numpy().tolist() == [["2", "茶碗"]]
+    assert report.skipped.total() == 1
+
+
+@pytest.mark.parametrize("sign", ["，", "§", "é", "🙂", "::"])
+def test_any_sign_is_a_delimiter_that_is_named(tmp_path, sign):
+    (tmp_path / "t.csv").write_text(f"id{sign}title\n1{sign}Tent, red\n2{sign}Rope\n", "utf-8")
+    frame, _ = read_table(tmp_path / "t.csv", delimiter=sign)
+    assert frame.to_numpy().tolist() == [["1", "Tent, red"], ["2", "Rope"]]
+
+
+def test_a_line_of_excel_may_name_any_sign(tmp_path):
+    (tmp_path / "t.csv").write_text("sep=§\nid§title\n1§Tent, red\n", "utf-8")
+    assert list(read_table(tmp_path / "t.csv")[0]) == ["id", "title"]

@@ -8,6 +8,8 @@ import pytest
 
 import qkvsearch as qkv
 from qkvsearch.errors import DataError
+from qkvsearch.learn.add import remove_items
+from qkvsearch.store import Workspace
 from qkvsearch.tables.columns import Columns
 from qkvsearch.tables.dataset import load, read_dataset
 from qkvsearch.tables.documents.markdown_files import read_markdown
@@ -56,6 +58,23 @@ def test_a_folder_is_an_item_a_file(talks):
     assert "text" in catalog.text_columns
 
 
+def test_the_files_of_a_workspace_in_the_folder_are_no_data(tmp_path):
+    notes = {f"{name}.md": f"# {name}\n\nOtters and {name}." for name in ("mills", "kilns")}
+    path = folder(tmp_path / "talks", notes)
+    alone, _ = rows(path)
+    for _ in range(2):
+        qkv.build(path, items=f"{path}/").close()
+    (path / "records.db").touch()
+    frame, report = rows(path)
+    assert frame.equals(alone)
+    assert not any("left out" in note for note in report.notes)
+    assert list(rows(f"{path}/**/*.[mj]*")[0].index) == list(alone.index)
+    with pytest.raises(DataError, match="no file matches"):
+        rows(f"{path}/*.json")
+    with pytest.raises(qkv.QkvError, match=r"builds, .*root.json.*; leave kilns.md, mills.md in"):
+        remove_items(Workspace(path), where="title != 'x'")
+
+
 def test_a_pattern_a_file_and_a_source_are_read_alike(talks):
     assert list(rows(talks / "*.md")[0].index) == ["kilns", "mills"]
     assert list(rows(talks / "harbour.vtt")[0].index) == ["harbour"]
@@ -98,6 +117,41 @@ def test_front_matter_is_columns_as_it_is_written(tmp_path):
     assert found.loc["b", ["title", "text"]].tolist() == ["Ferries: a history", "Other"]
     assert found.text["c"] == "A line above.\n\nBelow."
     assert any("not YAML" in note for note in report.notes)
+
+
+@pytest.mark.parametrize("suffix", ["md", "txt", "html"])
+@pytest.mark.parametrize(
+    ("lines", "tags", "is_yaml"),
+    [
+        ("tags:\n\t- old\n\t- wood", "old|wood", False),
+        ("tags:\n  - old\n  wood", "old|wood", False),
+        ("tags:\n- old\n  oak\n- wood: pine: red", "old oak|wood: pine: red", False),
+        ("tags: old: and\n  wood # both", "old: and wood # both", False),
+        ("tags: [old, wood]\n ", "old|wood", True),  # the line of hyphens below is indented
+    ],
+)
+def test_front_matter_that_people_write_is_read(tmp_path, suffix, lines, tags, is_yaml):
+    text = f"\n---\ntitle: Mills\n{lines}---\nBody.\n"
+    if lines[-1] != " ":
+        text = f"---\ntitle: Mills\n{lines}\nprice: 12\n---\nBody.\n"
+    found, report = rows(folder(tmp_path / "d", {f"a.{suffix}": text}))
+    assert found.loc["a", ["title", "tags", "text"]].tolist() == ["Mills", tags, "Body."]
+    assert any("not YAML" in note for note in report.notes) != is_yaml
+    assert not report.warnings
+
+
+@pytest.mark.parametrize("text", ["---\ntitle: A\nBody.", "---\ntitle: A\nBody\n---\nBody."])
+def test_front_matter_that_cannot_be_read_is_text_with_a_warning(tmp_path, text):
+    found, report = rows(folder(tmp_path / "d", {"a.md": text, "b.md": "---\nBody.\n---\nx"}))
+    assert found.text["a"].startswith("title: A")
+    assert ["a.md" in warning for warning in report.warnings] == [True]
+
+
+@pytest.mark.parametrize("front", ["title: Ash\ntitle: Oak", "title: Ash\nTitle: Oak: a tree"])
+def test_of_a_key_that_is_there_twice_the_first_counts_with_a_warning(tmp_path, front):
+    found, report = rows(folder(tmp_path / "d", {"a.md": f"---\n{front}\n---\nBody."}))
+    assert found.title["a"] == "Ash"
+    assert ["a.md" in warning and "title" in warning for warning in report.warnings] == [True]
 
 
 def test_front_matter_that_would_fill_the_memory_is_refused(tmp_path):
@@ -297,6 +351,20 @@ def listed(tmp_path):
     return tmp_path
 
 
+def test_a_row_without_a_text_lacks_a_file_or_a_cell_or_is_outside(listed, monkeypatch):
+    monkeypatch.chdir(listed)
+    files = ["a1", None, "", "zz", "../../etc/passwd"]
+    frame = pd.DataFrame({"id": range(5), "title": [*"vwxyz"], "file": files})
+    reasons = (
+        "no t/zz.vtt, 2 with no 'file', not read, being outside the folder: t/../../etc/passwd.vtt"
+    )
+    _, report = load(frame, "items", Columns(texts="t/{file}.vtt"))
+    assert f"4 rows without a text: {reasons}" in report.notes
+    with pytest.raises(DataError) as error:
+        load(frame[1:], "items", Columns(texts="t/{file}.vtt"))
+    assert reasons in str(error.value)
+
+
 def test_texts_join_a_table_by_id(listed):
     found, report = rows(listed / "talks.csv", texts=f"{listed}/t/{{id}}.vtt")
     assert list(found.title) == ["First", "Second", "Third", "Fourth"]
@@ -307,7 +375,7 @@ def test_texts_join_a_table_by_id(listed):
     assert any("2 rows without a text" in note for note in report.notes)
     frame = pd.DataFrame({"id": ["b2", "c3"], "title": ["x", "y"], "file": ["a1", None]})
     _, report = load(frame, "items", Columns(texts=f"{listed}/t/{{file}}.vtt"))
-    assert any("1 row without a text: no file in it" in note for note in report.notes)
+    assert "1 row without a text: 1 with no 'file'" in report.notes
     frame = pd.DataFrame({"id": ["b2"], "title": ["x"], "file": ["a1"]})
     joined, _ = load(frame, "items", Columns(texts=f"{listed}/t/{{file}}.v*"))
     assert joined.frame().text.tolist() == ["Ann: The bell was raised."]

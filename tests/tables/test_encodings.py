@@ -144,3 +144,42 @@ def test_joined_lines_of_json_lose_their_marks(tmp_path):
     path = tmp_path / "all.jsonl"
     path.write_bytes(b'\xef\xbb\xbf{"id": 1}\n\xef\xbb\xbf{"id": 2}\xef\xbb\xbf{"id": 3}\n')
     assert read_table(path)[0]["id"].tolist() == ["1", "2", "3"]
+
+
+def encoded_twice(text):
+    """The text as it is after UTF-8 was read as Windows-1252 and saved again."""
+    letters = (bytes([byte]) for byte in text.encode())
+    return "".join(letter.decode("cp1252", "ignore") or chr(letter[0]) for letter in letters)
+
+
+@pytest.mark.parametrize(
+    "word",
+    "Crème Über Łódź İstanbul O’Neil “x” 1– 5€ Привет 今天 日本 ไทย 한국 العربية ελιά שלום".split(),
+)
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_letters_that_were_encoded_twice_are_counted_in_a_warning(tmp_path, word, mark):
+    path = tmp_path / "t.csv"
+    path.write_text(f"id,title\n1,Tent\n2,{encoded_twice(word)} x\n{mark}3,Rope\n", "utf-8")
+    _, report = read_table(path)
+    assert len(report.warnings) == 1
+    assert "t.csv" in report.warnings[0]
+    assert repr(encoded_twice(word)) in report.warnings[0]
+    path.write_text(f"id,title\n1,Tent\n2,{word} x\n{mark}3,Rope\n", "utf-8")
+    assert not read_table(path)[1].warnings
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "«MAÇÃ» e",
+        "voilà\xa0»",
+        "« café… », “café…”",
+        "„Gruß“ und „Größe“",
+        "“IRMÃ”, São Ângelo",
+        "ÅÄÖ, Ñandú, n° 5, GARÇON’s, café’s, MENÜ™ neu",
+        "l’été–hiver, Citroën® C3, café™, 2×“x”, 3×®",
+    ],
+)
+def test_what_people_write_was_not_encoded_twice(tmp_path, text):
+    (tmp_path / "t.csv").write_text(f"id|title\n1|{text}\n", "utf-8")
+    assert not read_table(tmp_path / "t.csv")[1].warnings

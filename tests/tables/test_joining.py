@@ -167,3 +167,25 @@ def test_codes_of_two_files_are_ids(book):
     catalog = read_dataset([f"{path}#one", f"{path}#two"], None).catalog
     assert catalog.ids.texts == codes
     assert catalog.frame["pages"].tolist() == [100 + n for n in range(9)]
+
+
+@pytest.mark.parametrize("notes", [[("who", "what"), ("Ann", "call")], [("SKU", "x"), ("zz", 1)]])
+def test_a_sheet_without_ids_can_be_left_out_as_the_message_says(tmp_path, notes):
+    sheets = {
+        "Items": [("SKU", "title"), ("A1", "Tent"), ("A2", "Rope")],
+        "All prices": [("SKU", "price"), ("A1", 3), ("A2", 4)],
+        "Notes": notes,
+    }
+    book = openpyxl.Workbook()
+    book.remove(book.active)
+    for name, rows in sheets.items():
+        sheet = book.create_sheet(name)
+        for row in rows:
+            sheet.append(row)
+    path = tmp_path / "book.xlsx"
+    book.save(path)
+    with pytest.raises(DataError, match="Notes") as error:
+        read_source(items=f"{path}#*")
+    said = str(error.value)
+    assert "`items` 'book.xlsx#Items' `join` 'book.xlsx#All prices'" in said
+    assert "Notes" not in said.split("`items`")[1]

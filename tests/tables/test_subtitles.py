@@ -138,3 +138,37 @@ def test_storing_a_text_changes_nothing_so_that_its_times_stay_true():
     assert plain_text(document.text) == document.text
     found = [document.text[time.offset :][:4] for time in document.times]
     assert found == ["a < ", "& am", "café", "10:0"]
+
+
+def with_times(line):
+    """Subtitles of which the second cue has this line for its times."""
+    return read_subtitles(
+        f"1\n00:00:01,000 --> 00:00:03,000\nfirst\n\n2\n{line}\nsecond\n\n"
+        "3\n00:00:07,000 --> 00:00:08,000\n10:30:15 to 11:45\n42 - 43\n"
+    )
+
+
+@pytest.mark.parametrize("dash", ["-", "–", "---", "－－＞", "→"])
+@pytest.mark.parametrize("colon", [":", "："])
+def test_times_with_a_dash_or_with_wide_signs_are_times(dash, colon):
+    document = with_times(f"00:00:04,000 {dash} 00:00:06,000".replace(":", colon))
+    assert document.text == "first second 10:30:15 to 11:45 42 - 43"
+    assert [time.start for time in document.times] == [1, 4, 7]
+    assert not document.notes.total()
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["xx --> yy", "--> 00:00:06,000", "00:00:04,000 00:00:06,000", "00:00:04,000", "00:00:04 - 1"],
+)
+def test_times_that_cannot_be_read_are_counted_and_are_no_text(line):
+    document = with_times(line)
+    assert document.text == "first second 10:30:15 to 11:45 42 - 43"
+    assert document.notes["times that cannot be read"] == 1
+
+
+def test_a_cue_of_webvtt_without_a_number_is_judged_by_the_blank_line_before_it():
+    start = "WEBVTT\n\n00:01.000 --> 00:03.000\nfirst --> here\n\n"
+    document = read_subtitles(f"{start}xx --> yy\nsecond\n")
+    assert document.text == "first --> here second"
+    assert document.notes["times that cannot be read"] == 1

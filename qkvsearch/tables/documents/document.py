@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -41,7 +41,7 @@ class Document:
 
     text: clean, so that storing it changes nothing. title: as the file names it, or "". times: when
     the parts of the text are said. columns: the values of the front matter by their keys. notes:
-    what was left out or guessed, and how often.
+    what was left out or guessed, and how often. doubts: what to warn of, for the file's name.
     """
 
     text: str
@@ -49,6 +49,7 @@ class Document:
     times: tuple[Time, ...] = ()
     columns: Mapping[str, Any] = field(default_factory=dict)
     notes: Counter[str] = field(default_factory=Counter)
+    doubts: Sequence[str] = ()
 
 
 @dataclass(frozen=True)

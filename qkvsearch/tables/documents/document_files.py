@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from qkvsearch._utils.files import is_of_a_workspace
 from qkvsearch.errors import DataError, listed_names, quantity
 from qkvsearch.tables.documents.document import DocumentFormat
 from qkvsearch.tables.documents.markdown_files import MARKDOWN
@@ -141,11 +142,16 @@ def _folder_of_pattern(pattern: str) -> Path:
 
 
 def _in_folder(label: str, folder: Path) -> DocumentFiles:
-    """Return the documents of a folder and the folders in it."""
+    """Return the documents of a folder and the folders in it. The files of a workspace that is
+    in it are no documents.
+    """
     found = []
     for parent, folders, names in os.walk(folder):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        found += [Path(parent, name) for name in sorted(names) if not name.startswith(".")]
+        folders[:], names = (
+            sorted(name for name in entries if _is_looked_at(Path(parent, name)))
+            for entries in (folders, names)
+        )
+        found += [Path(parent, name) for name in names]
     files = [path for path in found if path.is_file()]
     documents = _chosen(label, files, folder)
     if documents is not None:
@@ -157,6 +163,10 @@ def _in_folder(label: str, folder: Path) -> DocumentFiles:
             f"them, or write a pattern in quotes, such as '{tables[0].parent}/*{tables[0].suffix}'"
         )
     raise DataError(f"{label}: no file in this folder is read (read: {', '.join(FORMAT_OF)})")
+
+
+def _is_looked_at(path: Path) -> bool:
+    return not path.name.startswith(".") and not is_of_a_workspace(path.absolute())
 
 
 def _chosen(label: str, files: Iterable[Path], folder: Path) -> DocumentFiles | None:

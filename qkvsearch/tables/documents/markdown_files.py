@@ -28,12 +28,14 @@ PARAGRAPHS = ("heading", "paragraph", "blockquote", "table", "bullet_list", "ord
 def read_markdown(text: str) -> Document:
     """Read Markdown. The first heading is the title, unless the front matter has one."""
     notes: Counter[str] = Counter()
-    columns, text = without_front_matter(text, notes)
+    doubts: list[str] = []
+    columns, text = without_front_matter(text, notes, doubts)
     library = need("markdown_it", "markdown", "reading Markdown", error=DataError)
     parser = library.MarkdownIt("commonmark").enable(["table", "strikethrough"])
     tokens = parser.parse(text)
     read = joined(_pieces(tokens))
-    return Document(settled(read), _first_heading(tokens), columns=columns, notes=notes)
+    title = _first_heading(tokens)
+    return Document(settled(read), title, columns=columns, notes=notes, doubts=doubts)
 
 
 def _first_heading(tokens: Sequence[Any]) -> str:

@@ -11,8 +11,9 @@ from qkvsearch.tables.documents.front_matter import without_front_matter
 def read_plain_text(text: str) -> Document:
     """Read a text as it is; a line between blank ones stays a paragraph of its own."""
     notes: Counter[str] = Counter()
-    columns, text = without_front_matter(text, notes)
-    return Document(settled(clean(text)), columns=columns, notes=notes)
+    doubts: list[str] = []
+    columns, text = without_front_matter(text, notes, doubts)
+    return Document(settled(clean(text)), columns=columns, notes=notes, doubts=doubts)
 
 
 PLAIN_TEXT = DocumentFormat(

@@ -66,12 +66,18 @@ class DocumentReader:
         self._notes += document.notes
         if not document.text:
             self._notes["files with front matter and no text"] += 1
+        for doubt in document.doubts:
+            self.doubt(path, doubt)
         if n := Count(document.notes[UNREADABLE_TIMES]):
             self._doubts.append(
                 f"{path}: {n} {n:time|times} cannot be read, and what is said then counts as said "
                 "before"
             )
         return document
+
+    def doubt(self, path: Path, what: str) -> None:
+        """Warn of a file."""
+        self._doubts.append(f"{path}: {what}")
 
     def _text(self, path: Path, format_: DocumentFormat) -> str:
         """Return the text of a file. Raises `DataError`."""
@@ -167,6 +173,8 @@ def _rows(
             continue
         columns = dict(document.columns)
         titles = [columns.pop(key) for key in list(columns) if key.casefold() == "title"]
+        if len(titles) > 1:
+            reader.doubt(path, "its front matter has several titles, and the first one counts")
         title = (titles[0] if titles else "") or document.title or stem(path)
         row = {"id": id_, "title": title}
         row |= {f"{key}.1" if key in OWN else key: value for key, value in columns.items()}

@@ -28,7 +28,14 @@ from qkvsearch.tables.documents.rolling_captions import CaptionLine, Cue, said_o
 # Two times and an arrow. Hours and fractions may be missing, and what separates them may differ.
 ONE_TIME = r"(?:(\d{1,4}):)?(\d{1,2}):(\d{1,2})(?:[.,:](\d{1,3})\d*)?"
 TIMES = re.compile(rf"\s*{ONE_TIME}\s*(?:-{{1,2}}>|→)\s*{ONE_TIME}(?!\S)")
+# A line of two whole times with a dash in between, for an arrow.
+WHOLE_TIME = r"(\d{1,4}):(\d{1,2}):(\d{1,2})(?:[.,:](\d{1,3})\d*)?"
+DASHED_TIMES = re.compile(rf"\s*{WHOLE_TIME}\s*[-–—]{{1,3}}\s*{WHOLE_TIME}\s*")
+# The signs of times as keyboards for Chinese and Japanese have them.
+WIDE_SIGNS = str.maketrans("：，．－＞０１２３４５６７８９", ":,.->0123456789")
+# What shows that a line was meant for times: anywhere, and where a cue begins.
 ARROW = re.compile(r"\d\s*-->|-->\s*\d")
+BEGINS_AS_TIME = re.compile(r"\s*\d{1,4}:\d{1,2}[:.,]\d")
 # Blocks of WebVTT that nobody says.
 UNSPOKEN = re.compile(r"(NOTE|STYLE|REGION)(\s|$)")
 NUMBER = re.compile(r"\s*\d+\s*")
@@ -91,11 +98,7 @@ def _raw_cues(text: str, notes: Counter[str]) -> list[RawCue]:
     """Return the cues without numbers, names, comments and styles of the file."""
     lines = in_plain_signs(text).split("\n")
     is_webvtt = text.lstrip().startswith("WEBVTT")
-    times = {
-        n: match
-        for n, line in enumerate(lines)
-        if ("->" in line or "→" in line) and (match := TIMES.match(line))
-    }
+    times = {n: match for n, line in enumerate(lines) if (match := _times(line))}
     starts = list(times)
     has_numbers = bool(starts) and starts[0] > 0 and NUMBER.fullmatch(lines[starts[0] - 1])
     cues = []
@@ -113,6 +116,14 @@ def _raw_cues(text: str, notes: Counter[str]) -> list[RawCue]:
     return cues
 
 
+def _times(line: str) -> re.Match[str] | None:
+    """Return the two times of a line, or None."""
+    if not line.lstrip()[:1].isdigit():
+        return None
+    line = line.translate(WIDE_SIGNS)
+    return TIMES.match(line) or DASHED_TIMES.fullmatch(line)
+
+
 def _without_unreadable_times(body: list[str], has_numbers: bool) -> tuple[list[str], int]:
     """Return lines without those that are times which cannot be read, and without the numbers in
     front of these; and how many there were.
@@ -120,13 +131,26 @@ def _without_unreadable_times(body: list[str], has_numbers: bool) -> tuple[list[
     spoken: list[str] = []
     n_unreadable = 0
     for line in body:
-        if "-->" not in line or not ARROW.search(line):
+        before = spoken[-1] if spoken else ""
+        has_number = has_numbers and NUMBER.fullmatch(before) is not None
+        begins_cue = has_number or (bool(spoken) and not before.strip())
+        if not _was_meant_for_times(line, begins_cue=begins_cue):
             spoken.append(line)
             continue
         n_unreadable += 1
-        if has_numbers and spoken and NUMBER.fullmatch(spoken[-1]):
+        if has_number:
             spoken.pop()
     return spoken, n_unreadable
+
+
+def _was_meant_for_times(line: str, *, begins_cue: bool) -> bool:
+    """Return whether a line is rather times that cannot be read than speech. begins_cue: whether
+    it follows the number of a cue or a blank line, as times do.
+    """
+    line = line.translate(WIDE_SIGNS)
+    if ARROW.search(line):
+        return True
+    return begins_cue and ("-->" in line or BEGINS_AS_TIME.match(line) is not None)
 
 
 def _milliseconds(groups: Sequence[str | None]) -> int:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import glob
 import re
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -73,12 +74,11 @@ def _files_of_rows(frame: pd.DataFrame, columns: Columns, report: ReadReport) ->
     files = [_file(pattern, row) for row in cells]
     missing = [number for number, path in enumerate(files) if path is None]
     if len(missing) == len(files):
-        first = f"; the first is {_filled(pattern, cells[0])}" if cells else ""
-        raise DataError(f"{pattern}: none of these files exists (`texts`){first}")
+        reasons = f": {_reasons(pattern, cells)}" if cells else ""
+        raise DataError(f"{pattern}: no row has such a file (`texts`){reasons}")
     if missing:
-        lacking = [_lacking(pattern, cells[number]) for number in missing]
-        looked_for = listed_names(list(dict.fromkeys(lacking)), 3)
-        report.notes.append(f"{quantity(len(missing), 'row')} without a text: no {looked_for}")
+        reasons = _reasons(pattern, [cells[number] for number in missing])
+        report.notes.append(f"{quantity(len(missing), 'row')} without a text: {reasons}")
     # What has no item is told, since a pattern may miss most of a folder.
     used = {str(path) for path in files if path is not None}
     every = glob.glob("*".join(map(glob.escape, PLACE.sub("\0", pattern).split("\0"))))
@@ -112,17 +112,33 @@ def _filled(pattern: str, cells: Mapping[str, str]) -> str:
     return PLACE.sub(lambda place: cells[place[1]], pattern)
 
 
-def _lacking(pattern: str, cells: Mapping[str, str]) -> str:
-    """Return what a row without a text lacks: the file, or the cell that would name it."""
-    empty = next((name for name, cell in cells.items() if not cell), "")
-    return f"{empty} in it" if empty else _filled(pattern, cells)
+def _reasons(pattern: str, rows: Sequence[Mapping[str, str]]) -> str:
+    """Return why rows have no text: files that are not there or not in the folder, empty cells."""
+    n_empty: Counter[str] = Counter()
+    absent: dict[str, None] = {}
+    outside: dict[str, None] = {}
+    for cells in rows:
+        empty = [name for name, cell in cells.items() if not cell]
+        if empty:
+            n_empty[empty[0]] += 1
+        elif any(map(_leads_out, cells.values())):
+            outside[_filled(pattern, cells)] = None
+        else:
+            absent[_filled(pattern, cells)] = None
+    reasons = [f"no {listed_names(list(absent), 3)}"] if absent else []
+    reasons += [f"{count:,} with no {name!r}" for name, count in n_empty.items()]
+    if outside:
+        reasons.append(f"not read, being outside the folder: {listed_names(list(outside), 3)}")
+    return ", ".join(reasons)
+
+
+def _leads_out(cell: str) -> bool:
+    return ".." in Path(cell).parts or Path(cell).is_absolute()
 
 
 def _file(pattern: str, cells: Mapping[str, str]) -> Path | None:
     """Return the file of a row, or None. A cell cannot lead out of the folder."""
-    if any(
-        not cell or ".." in Path(cell).parts or Path(cell).is_absolute() for cell in cells.values()
-    ):
+    if any(not cell or _leads_out(cell) for cell in cells.values()):
         return None
     path = Path(_filled(pattern, cells))
     try:

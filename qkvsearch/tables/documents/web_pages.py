@@ -60,7 +60,8 @@ PARAGRAPHS = frozenset(
 def read_page(text: str) -> Document:
     """Read a page. Its <title> is the title, else its first heading."""
     notes: Counter[str] = Counter()
-    columns, text = without_front_matter(text, notes)
+    doubts: list[str] = []
+    columns, text = without_front_matter(text, notes, doubts)
     library = need("selectolax.lexbor", "html", "reading HTML", error=DataError)
     page = library.LexborHTMLParser(text)
     title = _text_of(page.css_first("head title")) or _text_of(page.css_first("h1, h2, h3"))
@@ -69,7 +70,7 @@ def read_page(text: str) -> Document:
     mains = page.css("main, [role=main]")
     root = mains[0] if len(mains) == 1 and _text_of(mains[0]) else page.body
     read = "" if root is None else _main_text(root, notes)
-    return Document(settled(read), title, columns=columns, notes=notes)
+    return Document(settled(read), title, columns=columns, notes=notes, doubts=doubts)
 
 
 def _main_text(root: Any, notes: Counter[str]) -> str:

@@ -32,6 +32,9 @@ from qkvsearch.tables.report import TOO_MANY_COLUMNS, ReadReport
 
 # The first of those that fit equally well is taken.
 DELIMITERS = ",;\t|"
+# Commas, semicolons and bars of Chinese, Japanese and Arabic keyboards. Texts have them, too, so
+# each line from the first one on must have as many.
+WIDE_DELIMITERS = "，；｜،؛"
 # Suffixes of files whose delimiter is a tab.
 TAB_SUFFIXES = (".tsv", ".tab")
 # A text of one column is split at a character that no text has.
@@ -55,7 +58,8 @@ NOTHING = "not a table: no line has anything in it"
 
 class DelimitedLayout(NamedTuple):
     """A text's columns. above: lines above the header. others: delimiters that fit as well.
-    instead: the delimiter of another file, which is not in this one.
+    instead: the delimiter of another file, which is not in this one. perhaps: a sign that may
+    divide the only column.
     """
 
     delimiter: str
@@ -63,6 +67,7 @@ class DelimitedLayout(NamedTuple):
     width: int
     others: Sequence[str] = ()
     instead: str = ""
+    perhaps: str = ""
 
 
 def read_delimited(
@@ -99,7 +104,10 @@ def read_delimited(
     header = list(names) if names else None
     # Rows with too many columns that are not reported yet: some may be above the header.
     too_long: list[int] = []
-    for chunk in _chunks(label, text, layout.delimiter, quoted, width):
+    sign = layout.delimiter
+    if len(sign) == 1 and not sign.isascii():
+        text = _OtherSign(text, sign)
+    for chunk in _chunks(label, text, sign, quoted, width):
         report.n_lines += len(chunk.frame) + len(chunk.too_long)
         too_long += (chunk.too_long + n_above).tolist()
         frame = chunk.frame.set_axis(chunk.frame.index + n_above).dropna(how="all")
@@ -127,8 +135,8 @@ def _layout_of(
     """Return the layout of a text with a header, None where all lines are blank; and whether it
     writes a backslash before a quote.
     """
-    start = io.StringIO(_sample(text), newline="")
-    quotes = QuotedText(start, delimiter or DELIMITERS, label, is_sample=True)
+    start = _sample(text)
+    quotes = _quoted_sample(start, delimiter or DELIMITERS, label)
     sample = quotes.read()
     sep = SEP.match(sample)
     if delimiter is not None and sep is None:
@@ -136,11 +144,44 @@ def _layout_of(
         if own is not None:
             return own
     if sep is None:
-        return find_layout(sample, delimiter), quotes.has_escapes
+        layout = find_layout(sample, delimiter)
+        if delimiter is None and layout is not None and (layout.width == 1 or layout.above):
+            own = _wide_layout(start, label)
+            if own is not None:
+                return own
+            if layout.width == 1:
+                layout = layout._replace(perhaps=_sign_of_most(sample))
+        return layout, quotes.has_escapes
     layout = find_layout(sample[sep.end() :], delimiter or sep[1])
     if layout is not None:
         layout = layout._replace(above=[sep[0], *layout.above])
     return layout, quotes.has_escapes
+
+
+def _quoted_sample(start: str, delimiters: str, label: str) -> QuotedText:
+    return QuotedText(io.StringIO(start, newline=""), delimiters, label, is_sample=True)
+
+
+def _wide_layout(start: str, label: str) -> tuple[DelimitedLayout, bool] | None:
+    """Return the layout of a text that one of `WIDE_DELIMITERS` divides, each line into as many
+    cells; None for any other text.
+    """
+    for sign in WIDE_DELIMITERS:
+        quotes = _quoted_sample(start, sign, label)
+        lines = _whole_lines(quotes.read(), [sign])
+        n_cells = {line.bare.count(sign) + 1 for line in lines if line.bare.strip(BLANK)}
+        if len(lines) > 1 and len(n_cells) == 1 and n_cells != {1}:
+            return DelimitedLayout(sign, [], n_cells.pop()), quotes.has_escapes
+    return None
+
+
+def _sign_of_most(sample: str) -> str:
+    """Return the one of `WIDE_DELIMITERS` that the first line and most others have, or ""."""
+    first, *others = [line for line in sample.splitlines() if line.strip()]
+    for sign in WIDE_DELIMITERS:
+        if sign in first and 2 * sum(sign in line for line in others) > len(others):
+            return sign
+    return ""
 
 
 def _layout_of_its_own(
@@ -166,6 +207,14 @@ def _report_on(layout: DelimitedLayout, name: str) -> ReadReport:
     if layout.instead:
         report.notes.append(
             f"no {layout.instead!r} in its first line, so read with {layout.delimiter!r}"
+        )
+    elif layout.delimiter in WIDE_DELIMITERS:
+        report.notes.append(f"read with {layout.delimiter!r} between the cells")
+    if layout.perhaps:
+        report.warnings.append(
+            f"{name}: read as one column, but its first line and most others have "
+            f"{layout.perhaps!r}, not equally often; if it is between the cells, name it with "
+            "`delimiter`"
         )
     if layout.others:
         listed = " and ".join(map(repr, [layout.delimiter, *layout.others]))
@@ -201,13 +250,12 @@ def find_layout(sample: str, delimiter: str | None = None) -> DelimitedLayout | 
     one whose header comes first, then the one that divides the most lines into the same number of
     cells, then the first of `DELIMITERS`. A text that none of them divides has one column.
 
-    >>> find_layout("Prices in May\\nid;title;price\\na;Tent, red;9,50\\nb;Rope, blue;1,20\\n")
-    DelimitedLayout(delimiter=';', above=['Prices in May\\n'], width=3, others=[], instead='')
+    >>> layout = find_layout("Prices in May\\nid;title;price\\na;Tent, red;9,50\\nb;Rope;1,20\\n")
+    >>> layout.delimiter, layout.above, layout.width
+    (';', ['Prices in May\\n'], 3)
     """
     delimiters = [delimiter] if delimiter else list(DELIMITERS)
-    lines = _logical_lines(sample, delimiters)
-    if len(sample) > SAMPLE and len(lines) > 1:
-        del lines[-1]  # perhaps a cell of it goes on
+    lines = _whole_lines(sample, delimiters)
     if not any(line.bare.strip(BLANK + DELIMITERS) for line in lines):
         return None
     layouts: dict[tuple[int, int, int], list[DelimitedLayout]] = {}
@@ -243,6 +291,14 @@ class LogicalLine(NamedTuple):
         """Return the number of cells, without empty ones at the end."""
         filled = self.bare.rstrip(BLANK + delimiter)
         return filled.count(delimiter) + 1 if filled else 0
+
+
+def _whole_lines(sample: str, delimiters: Sequence[str]) -> list[LogicalLine]:
+    """Return the lines of a sample, without a last one that may go on behind it."""
+    lines = _logical_lines(sample, delimiters)
+    if len(sample) > SAMPLE and len(lines) > 1:
+        del lines[-1]
+    return lines
 
 
 def _logical_lines(text: str, delimiters: Sequence[str]) -> list[LogicalLine]:
@@ -352,6 +408,8 @@ def _frames(
                 if reader is None:
                     reader = _pandas_reader(blocks, delimiter, quoted, width)
                 frame = reader.get_chunk(n_rows)
+                if isinstance(text, _OtherSign):
+                    frame = text.put_back(frame)
             except StopIteration:
                 # There may still be warnings: the last rows of a text may all be too long.
                 frame = pd.DataFrame(columns=range(width + 1), dtype=str)
@@ -364,6 +422,8 @@ def _frames(
 
 def _pandas_reader(text: io.TextIOBase, delimiter: str, quoted: bool, width: int) -> Any:
     is_one_sign = len(delimiter) == 1
+    if is_one_sign and not delimiter.isascii():
+        delimiter = ONE_COLUMN  # see `_OtherSign`
     return pd.read_csv(
         text,
         sep=delimiter if is_one_sign else re.escape(delimiter),
@@ -390,6 +450,24 @@ def _numbers_in(caught: Sequence[warnings.WarningMessage]) -> np.ndarray:
     """
     messages = " ".join(str(warning.message) for warning in caught)
     return np.array(re.findall(r"Skipping line (\d+)", messages), dtype=np.int64)
+
+
+class _OtherSign(io.TextIOBase):
+    """A text with `ONE_COLUMN` for its delimiter, since the parser takes ASCII alone."""
+
+    def __init__(self, text: io.TextIOBase, delimiter: str) -> None:
+        self._text = text
+        self._delimiter = delimiter
+
+    def read(self, size: int | None = -1) -> str:
+        return self._text.read(size).replace(self._delimiter, ONE_COLUMN)
+
+    def readline(self, size: int = -1) -> str:  # type: ignore[override]
+        return self._text.readline(size).replace(self._delimiter, ONE_COLUMN)
+
+    def put_back(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Return the rows with the delimiter in quoted cells as it was written."""
+        return frame.replace(ONE_COLUMN, self._delimiter, regex=True)
 
 
 class _Blocks(io.TextIOBase):
@@ -478,8 +556,9 @@ def _read(file: TableFile, text: io.TextIOBase, options: TextOptions) -> Iterato
 DELIMITED = TextFormat(
     name="CSV, TSV",
     recognized_by="anything else; `.tsv`, `.tab`",
-    notes="delimiter `, ; tab` or `|` ([which one](#the-delimiter)), or `--delimiter`; quoted "
-    "cells may span lines; a quote in them is doubled or has a backslash before it",
+    notes="delimiter `, ; tab` or `|` ([which one](#the-delimiter)), `，` or `；`, or "
+    "`--delimiter`; quoted cells may span lines; a quote in them is doubled or has a backslash "
+    "before it",
     fits=lambda file, text, options: True,
     read=_read,
 )

@@ -40,6 +40,20 @@ STRANGE = (
     "|(?<=[a-z])[\u0370-\u0fff]|[\u0370-\u0fff](?=[a-z])"
 )
 MAX_IN_ASIAN = 0.2  # charset-normalizer takes kana beside Han for disorder
+# Letters that were saved as UTF-8, read as Windows-1252 and saved again: CrÃ¨me is Crème. The first
+# byte of a letter is then an accented letter, and those behind it are mostly signs. What people
+# write stays out: a capital before a sign at the end of a word (MAÇÃ»), and punctuation behind a
+# small letter (café…”).
+_SECOND = "\x80-\xbf€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ"
+_PUNCTUATION = "\xa0«»‹›‘’“”„…•–—"
+_OF_TWO = f"[Â-ÖØ-Þ][{_SECOND}]"
+_OF_THREE = f"[à-ï](?![{_PUNCTUATION}]{{2}})[{_SECOND}]{{2}}"
+TWICE = re.compile(
+    rf"(?<=[a-z]){_OF_TWO}|{_OF_TWO}(?=[a-z])|(?:[Â-Þ][{_SECOND}]){{2,}}|{_OF_THREE}"
+)
+WORD_END = re.compile(r'[\s,;|"]')
+# A text without any of these letters has none of those.
+FIRST_OF_TWICE = "ÂÃÄÅÆÎÏÐÑ×ØÙÚàáâãäåæçèéêëìíîï"
 JOINED = 10  # lines of UTF-8 for each other line, from which a file counts as joined exports
 
 
@@ -63,17 +77,51 @@ def open_text(path: Path, start: bytes, encoding: str | None) -> DecodedText:
             raise DataError(f"no encoding {encoding!r} (`encoding`){close}")
         return _copied(_blocks(path, encoding), encoding)
     has_marks = False
+    twice = _TwiceEncoded()
     try:
         for number, block in enumerate(_blocks(path, "utf-8", "strict")):
             has_marks = has_marks or block.find(MARK, 0 if number else 1) >= 0
+            twice.look(block)
         if has_marks:
-            return _copied(_blocks(path, "utf-8-sig"), "UTF-8")
-        return DecodedText(path.open(encoding="utf-8-sig", newline=""))
+            return _copied(_blocks(path, "utf-8-sig"), "UTF-8", warnings=twice.warnings())
+        text = path.open(encoding="utf-8-sig", newline="")
+        return DecodedText(text, warning="".join(twice.warnings()))
     except UnicodeDecodeError as error:
         is_torn = error.reason == "unexpected end of data"
     if is_torn and not all(text.isascii() for text in _blocks(path, "utf-8", "ignore")):
         return _copied(_blocks(path, "utf-8"), "UTF-8")
     return _by_line(path)
+
+
+class _TwiceEncoded:
+    """Counts letters that were encoded twice."""
+
+    def __init__(self) -> None:
+        self._n = 0
+        self._first = ""
+
+    def look(self, text: str) -> None:
+        """Count those of a piece of a text."""
+        if text.isascii() or not any(letter in text for letter in FIRST_OF_TWICE):
+            return
+        for found in TWICE.finditer(text):
+            self._n += 1
+            if not self._first:
+                before = re.split(r"[\s,;|\"]", text[max(0, found.start() - 20) : found.start()])[
+                    -1
+                ]
+                behind = re.split(r"[\s,;|\"]", text[found.end() : found.end() + 20])[0]
+                self._first = before + found[0] + behind
+
+    def warnings(self) -> list[str]:
+        """Return a warning that says how many there are, if any."""
+        if not self._n:
+            return []
+        doubt = (
+            "{n} {n:place looks|places look} as if UTF-8 had been read as Windows-1252 and saved "
+            "again, the first in {first!r}: export the file anew as UTF-8"
+        )
+        return [doubt.format(n=Count(self._n), first=self._first)]
 
 
 def _is_encoding(name: str) -> bool:

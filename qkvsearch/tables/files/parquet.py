@@ -13,6 +13,7 @@ import pandas as pd
 
 from qkvsearch._utils.limits import CELL, CELL_BYTES, Limit, check_unpacked
 from qkvsearch.errors import DataError, need
+from qkvsearch.tables.column_facts import LIST_SEPARATOR
 from qkvsearch.tables.files.file_format import BinaryFormat
 from qkvsearch.tables.files.parquet_pages import (
     column_chunks,
@@ -225,6 +226,22 @@ def _note_nested(names: Sequence[str], arrays: Sequence[Any], report: ReadReport
         if types.is_nested(array.type) and array.null_count < len(array):
             row = int(array.is_valid().to_numpy(zero_copy_only=False).argmax())
             report.nested.setdefault(name, report.read + row + 1)
+            report.note_separators(name, _n_separators(array))
+
+
+def _n_separators(array: Any) -> int:
+    """Return how many entries of lists have the sign that is between entries."""
+    from pyarrow import compute, types
+
+    kind = array.type
+    if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
+        entries = array.flatten()
+        if types.is_dictionary(entries.type):
+            entries = entries.dictionary_decode()
+        if types.is_string(entries.type) or types.is_large_string(entries.type):
+            return compute.sum(compute.match_substring(entries, LIST_SEPARATOR)).as_py() or 0
+        return _n_separators(entries)
+    return 0
 
 
 def _size(array: Any) -> int:

@@ -16,6 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 from xml.etree import ElementTree
 
+from qkvsearch._utils.files import is_of_a_workspace
 from qkvsearch._utils.limits import (
     ELEMENT_BYTES,
     PACKED_FILES,
@@ -133,13 +134,15 @@ def _open(source: str, stack: ExitStack) -> TableFile:
 
 def matching(source: str | Path) -> list[str | Path]:
     """Return the files that a pattern such as `logs/*.csv` matches, by name; another source as it
-    is. What follows `#` belongs to each file. Raises `DataError` where no file matches.
+    is. What follows `#` belongs to each file. The files of a workspace are no data. Raises
+    `DataError` where no file matches.
     """
     pattern, sign, fragment = str(source).partition("#")
     is_file = ADDRESS.match(pattern) or any(map(_exists, map(Path, (source, pattern))))
     if is_file or not glob.has_magic(pattern):
         return [source]
-    files = sorted(name for name in glob.glob(pattern, recursive=True) if Path(name).is_file())
+    found = sorted(name for name in glob.glob(pattern, recursive=True) if Path(name).is_file())
+    files = [name for name in found if not is_of_a_workspace(Path(name))]
     if not files:
         raise DataError(f"{source}: no file matches this pattern")
     return [f"{name}{sign}{fragment}" for name in files]
