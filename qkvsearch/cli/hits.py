@@ -199,14 +199,11 @@ def explained_rows(ranking: Ranking, explain: str | None) -> list[dict[str, Any]
     return rows
 
 
-def no_hits_notes(ranking: Ranking, options: dict[str, Any], nothing: str) -> list[str]:
-    """Return notes on why there are no hits. nothing: the note where nothing could be ranked, and
-    the ranking has no notes of its own.
-    """
-    if ranking:
+def no_hits_notes(ranking: Ranking, options: dict[str, Any]) -> list[str]:
+    """Return notes on why there are no hits, where the ranking itself has none."""
+    # Where nothing could be ranked, its notes say so.
+    if ranking or not ranking.n_candidates:
         return []
-    if not ranking.n_candidates:
-        return [] if ranking.notes else [nothing]
     if not options["k"]:
         return ["No hits: -k is 0."]
     position = options["offset"] + 1
