@@ -266,6 +266,16 @@ def test_a_token_that_is_none_is_refused(tmp_path, first):
         BearerToken(path)
 
 
+def test_what_is_no_part_of_a_token_is_left_out_or_named(tmp_path):
+    path = tmp_path / "token"
+    path.write_text(TOKEN + "\r\n", encoding="utf-8-sig")  # as Notepad saves it
+    assert BearerToken(path).is_in(f"Bearer {TOKEN}")
+    for text, named in {TOKEN[:9] + "\u200b" + TOKEN[9:]: r"U\+200B", "seven77": "7 char"}.items():
+        path.write_text(text, encoding="utf-8")
+        with pytest.raises(QkvError, match=named):
+            BearerToken(path)
+
+
 def test_the_token_is_demanded_of_all_that_holds_data(asking, videos_path, tmp_path):
     path = tmp_path / "token"
     path.write_text(f"  {TOKEN}  \nnot this\n", encoding="utf-8")
