@@ -63,6 +63,20 @@ def test_bugs_and_damage_are_logged_and_tell_nothing(
     assert json.loads(caplog.messages[-1])["status"] == status
 
 
+def test_a_body_that_is_not_valid_says_what_would_be(client):
+    def said(path, body, method="POST"):
+        head = {"content-type": "application/json"}
+        return is_problem(client.request(method, path, content=body, headers=head), 422)
+
+    assert "`body`: not valid JSON at character 10" in said("/api/v1/search", '{"q": "a"')
+    assert "`price`: input should be a finite" in said("/api/v1/items/a", '{"price": NaN}', "PATCH")
+    assert "`price.1`: input should be a finite" in said(
+        "/api/v1/items/a", '{"price": [1, -Infinity]}', "PATCH"
+    )
+    of_user = said("/api/v1/recommend", '{"user": NaN}')
+    assert "a valid string or a valid integer" in of_user
+
+
 def test_what_is_too_large_is_refused(client):
     assert "at most" in is_problem(client.get("/api/v1/search", params={"q": "x" * 50_000}), 414)
     assert "`q`" in is_problem(client.get("/api/v1/search", params={"q": "x" * 5000}), 422)
