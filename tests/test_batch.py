@@ -61,8 +61,11 @@ def test_everyone_gets_what_they_get_alone(films, tmp_path, small_blocks, option
 def test_all_formats_hold_the_same_with_the_owners_ids(shop, tmp_path):
     parquet = pytest.importorskip("pyarrow.parquet")
     for name in ("all.csv", "all.jsonl", "all.parquet"):
-        (note,) = shop.recommend_all(tmp_path / name, k=2).notes
-        assert note.startswith("Weak: the recommendations of 1 of 7 users")
+        done = shop.recommend_all(tmp_path / name, k=2)
+        without, weak = done.notes
+        assert without.startswith("No recommendations for 1 of 7 users")
+        assert done.n_without == 1
+        assert weak.startswith("Weak: the recommendations of 1 of 7 users")
     lines = (tmp_path / "all.jsonl").read_text("utf-8").splitlines()
     rows = [json.loads(line) for line in lines]
     assert {type(row[name]) for row in rows for name in ("user", "id")} == {int}
@@ -193,7 +196,7 @@ def test_without_a_file_all_recommendations_are_a_frame(shop, tmp_path):
     frame = done.to_frame()
     assert list(frame.columns) == ["user", "rank", "id", "title", "score"]
     assert frame.to_dict("records") == [json.loads(line) for line in lines]
-    assert (done.users, len(done.notes)) == (7, 1)
+    assert (done.users, len(done.notes)) == (7, 2)
     assert list(shop.recommend_all(where="made < 0", fields="made").to_frame()) == [
         *("user", "rank", "id", "title", "score", "made")
     ]

@@ -97,6 +97,55 @@ def test_cells_are_read_as_the_build_read_them_so_that_none_seems_changed(dishes
     assert numbers(dishes.sync(in_other_order, ROLES)) == (0, 0, 0, 5)
 
 
+# The same dates and prices as two spreadsheets write them, and a cell that is no price.
+PRICED = {"id": [1, 2, 3, 4], "title": ["red pot", "blue pot", "grey pan", "old pan"]}
+HERE = {"price": ["1299", "15", "ask us", "16"], "added": ["2024-03-15", "", "2024-03-16", ""]}
+THERE = {"price": ["1.299,00", "15", "ask us", "16"], "added": ["15.03.2024", "", "16.3.2024", ""]}
+
+
+def test_a_value_that_is_written_otherwise_is_no_change_and_is_counted(tmp_path):
+    here, there = pd.DataFrame(PRICED | HERE), pd.DataFrame(PRICED | THERE)
+    columns = qkv.Columns(types={"price": "number"})
+    with qkv.build(tmp_path / "ws", items=here, columns=columns, encoder="corpus") as engine:
+        done = engine.sync(there)
+        assert numbers(done) == (0, 0, 0, 4)
+        assert len(engine.builds()) == 1
+        (note,) = [note for note in done.notes if "written otherwise" in note]
+        assert note.startswith("2 items have")
+        assert "'1299' and is '1.299,00'" in note
+        # Another value beside it is a change, as is another cell that could not be read.
+        changed = there.assign(price=["1.299,00", "15", "sold out", "17"])
+        assert numbers(engine.sync(changed)) == (0, 2, 0, 2)
+        assert engine.show(3)["original"]["price"] == "sold out"
+        assert not any("otherwise" in note for note in engine.sync(changed[1:], yes=True).notes)
+
+
+def test_other_words_of_a_date_are_a_change(tmp_path):
+    vases = pd.DataFrame(
+        {
+            "id": [1, 2, 3],
+            "title": ["blue vase", "red vase", "jar"],
+            "made": ["Song dynasty (960–1279)", "c. 1890", "1700-1750"],
+        }
+    )
+    columns = qkv.Columns(types={"made": "date"})
+    with qkv.build(tmp_path / "ws", items=vases, columns=columns, encoder="corpus") as engine:
+        other = vases.assign(made=["Liao dynasty (960–1279)", "c. 1890", "1700-1750"])
+        assert numbers(engine.sync(other)) == (0, 1, 0, 2)
+        assert engine.show(1)["original"]["made"].startswith("Liao")
+
+
+def test_kept_items_are_counted(shop_path, shop_items, tmp_path, qkv):
+    """`qkv` here is the command line."""
+    path = shutil.copytree(shop_path, tmp_path / "ws")
+    shop_items[:7].assign(made=1990).to_csv(tmp_path / "few.csv", index=False)
+    asked = ("-w", path, "sync", tmp_path / "few.csv", "--keep-missing")
+    assert "7 changed, 0 removed, 3 missing and kept; 10 items." in qkv(*asked).stderr
+    answer = qkv(*asked, "--format", "json")
+    assert "nothing to change, 3 missing and kept; 10 items." in answer.stderr
+    assert (answer.json()["unchanged"], answer.json()["kept"]) == (7, 3)
+
+
 def test_more_than_a_fifth_is_removed_on_request_alone(shop, shop_items):
     with pytest.raises(QkvError, match=r"3 of 10 items.*`yes`.*`keep_missing`"):
         shop.sync(shop_items[:7])
@@ -124,6 +173,7 @@ def test_an_item_whose_file_cannot_be_read_stays(tmp_path):
         (talks / "talk2.txt").unlink()
         done = engine.sync(talks)
         assert numbers(done) == (0, 0, 1, 6)
+        assert (done.kept, done.n_items) == (1, 7)
         assert any("talk1.txt" in note for note in done.notes)
         assert "number 1" in engine.show("talk1")["text"]
 

@@ -187,7 +187,10 @@ def _abandon_stdout() -> None:
 
 
 def _use_utf8() -> None:
-    """Read and write UTF-8 on every system; invalid bytes become "�" or "?"."""
+    """Read and write UTF-8 on every system; invalid bytes become "�" or "?". A byte order mark, as
+    programs on Windows write it in front, is no part of what is read.
+    """
     for stream in (sys.stdin, sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(encoding="utf-8", errors="replace")
+            encoding = "utf-8-sig" if stream is sys.stdin else "utf-8"
+            stream.reconfigure(encoding=encoding, errors="replace")

@@ -201,6 +201,8 @@ def sync(
         counts += f" with {quantity(done.interactions_removed, 'interaction')}"
     if not done.added + done.changed + done.removed:
         counts = "nothing to change"
+    if done.kept:
+        counts += f", {done.kept:,} missing and kept"
     run.message(f"{engine.workspace.path}: {counts}; {quantity(done.n_items, 'item')}.")
     if output.is_requested:
         numbers = asdict(done)

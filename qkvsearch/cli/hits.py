@@ -5,11 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from itertools import pairwise
+from math import copysign
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from qkvsearch._utils.shown_sums import AVERAGE_ITEM, DECIMALS, reasons_adding_up, signed
+from qkvsearch._utils.shown_sums import AVERAGE_ITEM, DECIMALS, reasons_adding_up
 from qkvsearch.cli.columns import is_filter
 from qkvsearch.cli.commands import Command, Decorator, joined, stored_in_meta
 from qkvsearch.cli.context import settings
@@ -199,14 +200,11 @@ def explained_rows(ranking: Ranking, explain: str | None) -> list[dict[str, Any]
     return rows
 
 
-def no_hits_notes(ranking: Ranking, options: dict[str, Any], nothing: str) -> list[str]:
-    """Return notes on why there are no hits. nothing: the note where nothing could be ranked, and
-    the ranking has no notes of its own.
-    """
-    if ranking:
+def no_hits_notes(ranking: Ranking, options: dict[str, Any]) -> list[str]:
+    """Return notes on why there are no hits, where the ranking itself has none."""
+    # Where nothing could be ranked, its notes say so.
+    if ranking or not ranking.n_candidates:
         return []
-    if not ranking.n_candidates:
-        return [] if ranking.notes else [nothing]
     if not options["k"]:
         return ["No hits: -k is 0."]
     position = options["offset"] + 1
@@ -398,8 +396,12 @@ def _reasons(row: dict[str, Any], full: bool) -> list[str | Text]:
         ]
     if not addends:
         return []
-    values = reasons_adding_up(addends, row["score"])
-    numbers = [signed(value, DECIMALS) for value in values]
+    # What takes away has its sign, and its bar, also where it is shown as 0.
+    values = [
+        copysign(shown, exact) if shown == 0 else shown
+        for (_, exact), shown in zip(addends, reasons_adding_up(addends, row["score"]), strict=True)
+    ]
+    numbers = [f"{value:+.{DECIMALS}f}" for value in values]
     room = max(map(len, numbers))
     starts = [f"{number:<{room}} " for number in numbers]
     # A list of all parts may have hundreds of lines, and most bars would be a point.

@@ -130,7 +130,7 @@ def search(
     for id_, text in _texts(query, queries).items():
         ranking = engine.search(text, **options)
         notes = [
-            *no_hits_notes(ranking, options, ""),
+            *no_hits_notes(ranking, options),
             *ranking.notes,
             *notes_on_conditions(ranking),
         ]
@@ -272,8 +272,7 @@ def recommend(all_users: bool, only: Path | None, output: Output, **options: Any
     explain = options.pop("explain")
     with_more_columns(engine, options, output)
     ranking = engine.recommend(only=ids, explain=engine_explain(explain), **options)
-    nothing = "No recommendations: this user likes nothing yet, or no item is left."
-    run.notes([*no_hits_notes(ranking, options, nothing), *ranking.notes])
+    run.notes([*no_hits_notes(ranking, options), *ranking.notes])
     write_ranking(ranking, output, explain)
 
 
@@ -284,7 +283,10 @@ def _recommend_all(run: CommandContext, opened: Engine, output: Output, **option
             output.path, format=output.format, raw=output.raw, progress=progress, **options
         )
     run.notes(done.notes)
-    run.message(f"{output.path}: recommendations for {quantity(done.users, 'user')}.")
+    users = quantity(done.users, "user")
+    if done.n_without:
+        users = f"{done.users - done.n_without:,} of {users}"
+    run.message(f"{output.path}: recommendations for {users}.")
 
 
 def _ids(path: Path) -> list[str]:
@@ -315,7 +317,5 @@ def similar(items: tuple[str, ...], explain: str | None, output: Output, **optio
     engine = run.open()
     with_more_columns(engine, options, output)
     ranking = engine.similar(items, **options)
-    this = "these items" if len(items) > 1 else "this item"
-    nothing = f"No neighbours: nothing is known about {this}, or no other item is left."
-    run.notes([*no_hits_notes(ranking, options, nothing), *ranking.notes])
+    run.notes([*no_hits_notes(ranking, options), *ranking.notes])
     write_ranking(ranking, output, explain)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
+from math import copysign
 
 from qkvsearch.cli.wrapping import terminal_width
 
@@ -27,6 +28,8 @@ def bars(values: Sequence[float], width: int) -> list[str]:
 
     >>> bars([3.0, 2.0, -1.0], 5)
     ['▇▇▇  ', '   ▇▇', '    ▂']
+    >>> bars([1.0, -0.0], 2)
+    ['▇▇', ' ▂']
     """
     sums = [0.0, *accumulate(values)]
     lowest = min(sums)
@@ -38,6 +41,6 @@ def bars(values: Sequence[float], width: int) -> list[str]:
         start, end = sorted(ends)
         start = min(start, width - 1)
         length = max(end - start, 1)
-        sign = TAKES_AWAY if value < 0 else ADDS
+        sign = TAKES_AWAY if copysign(1.0, value) < 0 else ADDS
         drawn.append((" " * start + sign * length).ljust(width))
     return drawn

@@ -6,12 +6,12 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from qkvsearch._utils.callbacks import Progress, silent
-from qkvsearch.errors import Count, QkvError, quantity
+from qkvsearch.errors import Count, QkvError, quantity, shorten
 from qkvsearch.heads.component import Addition
 from qkvsearch.heads.stored_log import LogComponent
 from qkvsearch.learn.add import (
@@ -24,7 +24,9 @@ from qkvsearch.learn.add import (
 from qkvsearch.learn.change_rules import SYNC
 from qkvsearch.store import Snapshot, Workspace
 from qkvsearch.store.catalog.file import stored_columns
+from qkvsearch.tables.column_types import type_named
 from qkvsearch.tables.columns import Columns
+from qkvsearch.tables.ids import id_text
 
 if TYPE_CHECKING:
     from qkvsearch.tables.catalog import Catalog
@@ -38,12 +40,15 @@ Variants = frozenset[tuple[tuple[str, Any], ...]]
 
 @dataclass(frozen=True)
 class Synced:
-    """How many items were added, changed and removed, and how many were as in the file already."""
+    """How many items were added, changed and removed, how many were as in the file already, and how
+    many were kept that could not be read from the file, as with `keep_missing`.
+    """
 
     added: int
     changed: int
     removed: int
     unchanged: int
+    kept: int
     # How many interactions of the log are with removed items.
     interactions_removed: int
     # How many items there are now.
@@ -82,9 +87,12 @@ def sync_items(
             removed = removed[:0]
         elif not yes:
             _refuse_many(build, removed, report.file)
-        differing = _differing(build, in_file)
+        differing, respelled = _differing(build, in_file)
+        n_unchanged = int((~differing).sum())
         new_items = replace(_taken(in_file, differing), removed=removed)
         notes = [str(report), *report.warning_lines(), *unsplit(build, new_items)]
+        if respelled:
+            notes.append(_said_of_respelled(build, respelled))
         revision = _revision(build, new_items, notes)
         if len(new_items.catalog):
             revision = published_addition(workspace, new_items, "sync", revision, progress)
@@ -94,7 +102,8 @@ def sync_items(
             added=revision.added,
             changed=revision.replaced,
             removed=revision.removed,
-            unchanged=int((~differing).sum()),
+            unchanged=n_unchanged,
+            kept=revision.n_items - revision.added - revision.replaced - n_unchanged,
             interactions_removed=revision.interactions_removed,
             n_items=revision.n_items,
             notes=revision.notes,
@@ -122,12 +131,24 @@ def _refuse_many(build: Snapshot, removed: np.ndarray, file: str) -> None:
         )
 
 
-def _differing(build: Snapshot, in_file: Addition) -> np.ndarray:
-    """Return which items of a file are new or have another cell or variant, bool (n,). A cell that
-    is the same and was written otherwise is another one.
+class Respelled(NamedTuple):
+    """A cell with the value that it had, written otherwise."""
+
+    # The row in the build.
+    position: int
+    column: str
+    # What it was in the file before, and what it is now; "" where that is how it is shown.
+    before: str
+    now: str
+
+
+def _differing(build: Snapshot, in_file: Addition) -> tuple[np.ndarray, list[Respelled]]:
+    """Return which items of a file are new or have another cell or variant, bool (n,), and a cell
+    of each of the others that has cells with the same value written otherwise.
     """
     catalog, positions = in_file.catalog, in_file.positions
     differing = positions < 0
+    respelled: list[Respelled] = []
     names = list(catalog.frame.columns[1:])
     known = np.flatnonzero(~differing)
     before = build.catalog.cells(positions[known], names)
@@ -136,12 +157,51 @@ def _differing(build: Snapshot, in_file: Addition) -> np.ndarray:
     originals_before, originals_now = _stored_originals(build), _originals_of(catalog)
     for row, cells in zip(known.tolist(), before, strict=True):
         position = int(positions[row])
-        differing[row] = (
-            now[row] != cells
-            or variants_now.get(row) != variants_before.get(position)
-            or originals_now.get(row) != originals_before.get(position)
-        )
-    return differing
+        differing[row] = now[row] != cells or variants_now.get(row) != variants_before.get(position)
+        texts_before = originals_before.get(position, {})
+        texts_now = originals_now.get(row, {})
+        if differing[row] or texts_before == texts_now:
+            continue
+        cell_of = dict(zip(names, cells, strict=True))
+        spellings = [
+            Respelled(position, name, texts_before.get(name, ""), texts_now.get(name, ""))
+            for name in names
+            if texts_before.get(name) != texts_now.get(name)
+        ]
+        differing[row] = any(_says_more(build, each, cell_of[each.column]) for each in spellings)
+        if not differing[row] and spellings:
+            respelled.append(spellings[0])
+    return differing, respelled
+
+
+def _says_more(build: Snapshot, spelling: Respelled, cell: Any) -> bool:
+    """Return whether what a cell was in the file says more than the cell, so that another spelling
+    is a change: a cell that could not be read, a text with HTML, a date with other words, and what
+    search reads.
+    """
+    column_type = type_named(build.catalog.catalog_columns.stored_as(spelling.column).type)
+    if cell is None or column_type.is_text:
+        return True
+    if not column_type.loses_words:
+        return False
+    if spelling.column in build.facts["text_columns"]:
+        return True
+    texts = (spelling.before, spelling.now)
+    return any(column_type.has_lost_words(cell, text) for text in texts if text)
+
+
+def _said_of_respelled(build: Snapshot, respelled: Sequence[Respelled]) -> str:
+    """Return a note on items whose values are the same and are written otherwise."""
+    n, first = Count(len(respelled)), respelled[0]
+    (cells,) = build.catalog.cells([first.position], ["id", first.column])
+    id_, cell = cells
+    now, before = first.now or str(cell), first.before or str(cell)
+    column = build.catalog.catalog_columns.stored_as(first.column).name
+    return (
+        f"{n} {n:item has|items have} the same values, written otherwise, and {n:is|are} "
+        f"unchanged: {column} of {shorten(id_text(id_))} was {shorten(before)!r} and is "
+        f"{shorten(now)!r}"
+    )
 
 
 def _stored_originals(build: Snapshot) -> Mapping[int, Mapping[str, str]]:

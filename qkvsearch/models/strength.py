@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 SHARE_BELOW, MAX_DRAWN = 0.1, 1000
 # Items liked by fewer users are weak evidence, whatever the scores.
 MIN_USERS = 3
+# No two scores need more.
+MAX_DECIMALS = 12
 # Scores computed at a time: 16 MB.
 MAX_SCORES = 2**22
 
@@ -52,12 +54,24 @@ class Strength:
         if not isfinite(best):
             scores = "; no other item has a score"
         elif best < self.level:
+            shown, level = told_apart(best, self.level)
             scores = (
-                f"; the best score is {best:.3f}, where nine of ten single likes bring "
-                f"{self.level:.3f} or more"
+                f"; the best score is {shown}, where nine of ten single likes bring {level} or more"
             )
         advice = "More likes make them stronger; `similar` goes by texts, too."
         return f"Weak: these rest on {evidence}{scores}. {advice}"
+
+
+def told_apart(smaller: float, larger: float) -> tuple[str, str]:
+    """Return two numbers with three decimals, or with as many as tell them apart.
+
+    >>> told_apart(0.018, 0.0241), told_apart(0.0000004, 0.0000021)
+    (('0.018', '0.024'), ('0.000000', '0.000002'))
+    """
+    decimals = 3
+    while decimals < MAX_DECIMALS and f"{smaller:.{decimals}f}" == f"{larger:.{decimals}f}":
+        decimals += 1
+    return f"{smaller:.{decimals}f}", f"{larger:.{decimals}f}"
 
 
 def _people(n: int) -> str:

@@ -40,6 +40,7 @@ WEAK = (
     "Weak: the recommendations of {n} of {users} rest on too little; for one of them, `user` says "
     "on how little."
 )
+WITHOUT = "No recommendations for {n} of {users}; for one of them, `user` says why."
 # Scores of users × items at a time: 32 MB.
 MAX_SCORES = 1 << 22
 
@@ -57,13 +58,40 @@ class Best(NamedTuple):
     # How many users have weak recommendations.
     n_weak: int
 
+    @property
+    def n_users(self) -> int:
+        """How many users have recommendations."""
+        return int(np.count_nonzero(self.ranks == 1))
+
+
+@dataclass
+class UserCounts:
+    """How many users there are so far, and of how many there is something to say."""
+
+    n_users: int = 0
+    # Those without recommendations.
+    n_without: int = 0
+    # Those with weak ones.
+    n_weak: int = 0
+
+    def notes(self) -> list[str]:
+        """Return a note on those without recommendations, and one on those with weak ones."""
+        users = quantity(self.n_users, "user")
+        notes = []
+        if self.n_without:
+            notes.append(WITHOUT.format(n=Count(self.n_without), users=users))
+        if self.n_weak:
+            notes.append(WEAK.format(n=Count(self.n_weak), users=users))
+        return notes
+
 
 @dataclass(frozen=True)
 class AllRecommendations:
     """Recommendations for all users, in memory or in a file."""
 
-    # How many users there are, those without recommendations included.
+    # How many users there are, and how many of them have no recommendations.
     users: int
+    n_without: int = 0
     notes: Sequence[str] = ()
     # Where the recommendations are, if not in `tables`.
     file: Path | None = None
@@ -159,35 +187,32 @@ class BatchRecommendations:
 
     def collect(self, progress: Progress | None) -> AllRecommendations:
         """Return every user's k best items."""
-        n_weak: list[int] = []
-        tables = list(self._tables(n_weak, progress))
-        notes = self._notes_on_weak(sum(n_weak))
-        return AllRecommendations(self._n_users, notes, tables=tables, types=self.types)
+        counts = UserCounts()
+        tables = list(self._tables(counts, progress))
+        notes = counts.notes()
+        return AllRecommendations(
+            self._n_users, counts.n_without, notes, tables=tables, types=self.types
+        )
 
     def write(self, path: Path, form: str | None, progress: Progress | None) -> AllRecommendations:
         """Write every user's k best items to one file."""
-        n_weak: list[int] = []
-        notes = write_tables(path, form, self.types, self._tables(n_weak, progress), self.raw)
+        counts = UserCounts()
+        notes = write_tables(path, form, self.types, self._tables(counts, progress), self.raw)
         if self.recommender.histories.mixed and check_format(path, form) == "parquet":
             notes.append(MIXED_USERS)
-        notes += self._notes_on_weak(sum(n_weak))
-        return AllRecommendations(self._n_users, notes, file=path)
+        notes += counts.notes()
+        return AllRecommendations(self._n_users, counts.n_without, notes, file=path)
 
-    def _tables(self, n_weak: list[int], progress: Progress | None) -> Iterator[ColumnsByName]:
-        """Yield a table for each block of users. n_weak: gets how many of them have weak
-        recommendations.
-        """
+    def _tables(self, counts: UserCounts, progress: Progress | None) -> Iterator[ColumnsByName]:
+        """Yield a table for each block of users, who are counted."""
         for start, stop in self.blocks:
             best = self.best(start, stop)
-            n_weak.append(best.n_weak)
+            counts.n_users += stop - start
+            counts.n_without += stop - start - best.n_users
+            counts.n_weak += best.n_weak
             yield self._table(best)
             if progress is not None:
                 progress("recommending", stop, self._n_users)
-
-    def _notes_on_weak(self, n_weak: int) -> list[str]:
-        if not n_weak:
-            return []
-        return [WEAK.format(n=Count(n_weak), users=quantity(self._n_users, "user"))]
 
     @property
     def _n_users(self) -> int:

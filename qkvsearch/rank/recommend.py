@@ -31,6 +31,7 @@ from qkvsearch.rank.history_reasons import (
 from qkvsearch.rank.hit_facts import with_facts, with_strength
 from qkvsearch.rank.listing import own_columns, with_fields
 from qkvsearch.rank.loaded_build import LoadedBuild
+from qkvsearch.rank.none_ranked import none_recommended
 from qkvsearch.rank.owner_rules import NO_RULES, QueryRules
 from qkvsearch.rank.questions import PREFERENCES, SMALLEST, RecommendQuestion
 from qkvsearch.rank.ranking import Ranking, rank
@@ -84,6 +85,10 @@ def recommend(build: LoadedBuild, question: RecommendQuestion) -> Ranking:
     ranking = with_strength(ranking, history, models)
     ranking = with_facts(ranking, history, models)
     notes = [*asked.rules.notes, *listed_notes, *history_notes, *excluded_notes]
+    if not ranking.n_candidates and not asked.says_why_none:
+        has_log = models.implicit is not None
+        why = none_recommended(catalog, question, history, asked.whole_head, has_log)
+        notes.insert(0, why)
     return ranking.noted(notes)
 
 
@@ -150,6 +155,14 @@ class _Asked:
     def whole_head(self) -> Scores | None:
         """The scores of all items, by the whole history."""
         return self.head((), self.mask)
+
+    @property
+    def says_why_none(self) -> bool:
+        """Whether another note says why there are no recommendations: the one on the condition, or
+        that on an unknown user where there are no interactions at all.
+        """
+        has_where_note = self.question.where is not None and not self.mask.any()
+        return has_where_note or (self.is_nobody and self.whole_head is None)
 
     def head(self, without: Sequence[int], mask: np.ndarray) -> Scores | None:
         """Return the scores of all items, without the items in these rows in the history.

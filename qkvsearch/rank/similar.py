@@ -31,6 +31,7 @@ from qkvsearch.rank.history_reasons import what_people_did
 from qkvsearch.rank.item_users import ItemUsers, Likers
 from qkvsearch.rank.listing import own_columns, with_fields
 from qkvsearch.rank.loaded_build import LoadedBuild
+from qkvsearch.rank.none_ranked import no_neighbours
 from qkvsearch.rank.questions import SimilarQuestion
 from qkvsearch.rank.ranking import Ranking, rank
 from qkvsearch.rank.reasons import (
@@ -83,8 +84,9 @@ def similar(build: LoadedBuild, question: SimilarQuestion) -> Ranking:
     excluded, excluded_notes = positions_of(catalog, question.exclude)
     mask = candidates(catalog, build.n_items, question.where, [*positions, *excluded])
     groups = groups_of(catalog, question.distinct)
+    head = Neighbours(texts, positions).fused(Filter(mask, question.n_ranked, groups))
     ranking = rank(
-        Neighbours(texts, positions).fused(Filter(mask, question.n_ranked, groups)),
+        head,
         catalog.names,
         k=question.k,
         offset=question.offset,
@@ -93,6 +95,8 @@ def similar(build: LoadedBuild, question: SimilarQuestion) -> Ranking:
         groups=groups,
     )
     ranking = with_where_note(ranking, question.where, mask)
+    if not ranking.n_candidates and (question.where is None or mask.any()):
+        ranking = ranking.noted([no_neighbours(catalog, positions, head)])
     hits = ranking.positions.tolist()
     did = what_people_did(build.snapshot.facts)
     reasoning = NeighbourReasons(texts, build.histories, positions, hits, did)

@@ -2,7 +2,7 @@
 
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 
@@ -21,6 +21,8 @@ log = logging.getLogger("qkvsearch.web")
 MEDIA_TYPE = "application/problem+json"
 # The methods that routes may have. HEAD is answered wherever GET is, and OPTIONS everywhere.
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
+# How pydantic begins to say what a value should be.
+EXPECTED = "input should be "
 # Characters of a detail, which may quote what was sent.
 MAX_DETAIL = 500
 BUG = HTTPStatus.INTERNAL_SERVER_ERROR, errors.BUG
@@ -79,14 +81,45 @@ async def _engine_error(_: Request, error: Any) -> Response:
 
 async def _invalid_parameter(_: Request, error: Any) -> Response:
     """Name the first parameter that is not valid."""
-    first = error.errors()[0]
-    names = [str(key) for key in _keys(first, getattr(error, "body", None))] or ["body"]
+    found = error.errors()
+    body = getattr(error, "body", None)
+    keys_of = [_keys(each, body) for each in found]
+    keys = keys_of[0]
+    if keys:
+        # A list in place of a text or of a list has an error for itself and for its entry.
+        inside = (other for other in keys_of if other[: len(keys)] == keys)
+        keys = max(inside, key=len)
+    names = [str(key) for key in keys] or ["body"]
     if not names[-1]:
         nameless = "a value has no name: give each one, as in name=value"
         return problem(HTTPStatus.UNPROCESSABLE_ENTITY, nameless)
-    name = ".".join(names)
-    message = first["msg"][:1].lower() + first["msg"][1:]
-    return problem(HTTPStatus.UNPROCESSABLE_ENTITY, f"`{name}`: {message}")
+    # A value of none of several types has an error for each of them.
+    same = [each for each, those in zip(found, keys_of, strict=True) if those == keys]
+    return problem(HTTPStatus.UNPROCESSABLE_ENTITY, f"`{'.'.join(names)}`: {_reason(same)}")
+
+
+def _reason(same: Sequence[Mapping[str, Any]]) -> str:
+    """Return what is wrong with one value. same: its errors, one for each type that it may have."""
+    first = same[0]
+    if first["type"] == "json_invalid":
+        place, why = first["loc"][-1], first["ctx"]["error"]
+        return f"not valid JSON at character {place + 1}: {_uncapitalized(why)}"
+    # What is a number, but NaN or infinite, is not told that it should be a text.
+    same = [each for each in same if each["type"] == "finite_number"] or same
+    messages = [*dict.fromkeys(_uncapitalized(each["msg"]) for each in same)]
+    *alternatives, last = [message.removeprefix(EXPECTED) for message in messages]
+    if not alternatives or not all(message.startswith(EXPECTED) for message in messages):
+        return messages[0]
+    return f"{EXPECTED}{', '.join(alternatives)} or {last}"
+
+
+def _uncapitalized(message: str) -> str:
+    """Return a sentence as it stands after a colon.
+
+    >>> _uncapitalized("Field required"), _uncapitalized("JSON decode error")
+    ('field required', 'JSON decode error')
+    """
+    return message if message[1:2].isupper() else message[:1].lower() + message[1:]
 
 
 def _keys(error: Mapping[str, Any], body: Any) -> list[Any]:

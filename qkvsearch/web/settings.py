@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from qkvsearch.errors import QkvError
+from qkvsearch.errors import QkvError, quantity
 from qkvsearch.rank.request_limits import MAX_HITS
 
 # The names of this machine to itself.
@@ -103,21 +103,24 @@ class ServerSettings:
 
 
 class BearerToken:
-    """The secret that clients send: the first line of a file, stripped. option: what errors call
-    the file. Raises `QkvError`.
+    """The secret that clients send: the first line of a file, stripped, without the byte order mark
+    that Notepad writes. option: what errors call the file. Raises `QkvError`.
     """
 
     def __init__(self, path: Path, option: str = "token_file") -> None:
         try:
-            lines = path.read_text(encoding="utf-8").splitlines()
+            lines = path.read_text(encoding="utf-8-sig").splitlines()
         except (OSError, UnicodeDecodeError) as error:
             why = getattr(error, "strerror", None) or "not text in UTF-8"
             raise QkvError(f"`{option}` {path}: {why}") from None
         token = lines[0].strip() if lines else ""
-        if len(token) < MIN_TOKEN or not token.isascii() or not token.isprintable():
+        # Named by its number: it may be invisible, and the token itself is shown to nobody.
+        refused = next((f"U+{ord(c):04X}" for c in token if not "\x20" <= c <= "\x7e"), "")
+        if len(token) < MIN_TOKEN or refused:
+            has = f"the character {refused}" if refused else quantity(len(token), "character")
             raise QkvError(
                 f"`{option}` {path}: its first line is the token, {MIN_TOKEN} or more visible "
-                "ASCII characters, such as `openssl rand -hex 32` makes"
+                f"ASCII characters, such as `openssl rand -hex 32` makes; it has {has}"
             )
         self._token = token.encode()
 

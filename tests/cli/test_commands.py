@@ -80,6 +80,9 @@ def test_a_query_may_be_quoted_or_not(qkv, videos_path, query):
 def test_a_dash_reads_the_query_or_the_text_from_stdin(qkv, videos_path):
     question = ("-w", videos_path, "search", "-", "-k", 1, "--format", "json")
     assert ids(qkv(*question, stdin="why do cats purr\n")) == ["v046"]
+    # PowerShell writes a byte order mark in front.
+    only = "\ufefftitle:cats"
+    assert qkv(*question, stdin=only).json() == qkv(*question, stdin=only[1:]).json()
     shown = qkv("-w", videos_path, "attend", "-", stdin="guitar bass\n").stdout
     assert shown == qkv("-w", videos_path, "attend", "guitar bass").stdout
 

@@ -210,6 +210,14 @@ def test_recommendations_with_ratings_a_history_and_what_is_new():
     )
 
 
+def test_what_takes_away_has_its_sign_where_it_is_shown_as_zero():
+    because = [BECAUSE[0] | {"contribution": 1e-5}, BECAUSE[1] | {"contribution": -7e-7}]
+    found = ranking(Hit(1, 41, "Heat", 1e-5 - 7e-7, 0.75, because=because))
+    table = ranking_table(found.to_records(), found, full=True)
+    assert "+0.000 because of Alien" in table
+    assert "-0.000 because of Brazil" in table
+
+
 def test_a_snippet_stands_below_its_hit():
     found = ranking(Hit(1, "v7", "Deep", 0.5, 1.0, snippet="in the deep sea"))
     assert ranking_table(found.to_records(), found).endswith("v7\n    in the deep sea\n")

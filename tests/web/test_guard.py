@@ -63,6 +63,20 @@ def test_bugs_and_damage_are_logged_and_tell_nothing(
     assert json.loads(caplog.messages[-1])["status"] == status
 
 
+def test_a_body_that_is_not_valid_says_what_would_be(client):
+    def said(path, body, method="POST"):
+        head = {"content-type": "application/json"}
+        return is_problem(client.request(method, path, content=body, headers=head), 422)
+
+    assert "`body`: not valid JSON at character 10" in said("/api/v1/search", '{"q": "a"')
+    assert "`price`: input should be a finite" in said("/api/v1/items/a", '{"price": NaN}', "PATCH")
+    assert "`price.1`: input should be a finite" in said(
+        "/api/v1/items/a", '{"price": [1, -Infinity]}', "PATCH"
+    )
+    of_user = said("/api/v1/recommend", '{"user": NaN}')
+    assert "a valid string or a valid integer" in of_user
+
+
 def test_what_is_too_large_is_refused(client):
     assert "at most" in is_problem(client.get("/api/v1/search", params={"q": "x" * 50_000}), 414)
     assert "`q`" in is_problem(client.get("/api/v1/search", params={"q": "x" * 5000}), 422)
@@ -264,6 +278,16 @@ def test_a_token_that_is_none_is_refused(tmp_path, first):
     path.write_text(first + "\n", encoding="utf-8")
     with pytest.raises(QkvError, match="token_file"):
         BearerToken(path)
+
+
+def test_what_is_no_part_of_a_token_is_left_out_or_named(tmp_path):
+    path = tmp_path / "token"
+    path.write_text(TOKEN + "\r\n", encoding="utf-8-sig")  # as Notepad saves it
+    assert BearerToken(path).is_in(f"Bearer {TOKEN}")
+    for text, named in {TOKEN[:9] + "\u200b" + TOKEN[9:]: r"U\+200B", "seven77": "7 char"}.items():
+        path.write_text(text, encoding="utf-8")
+        with pytest.raises(QkvError, match=named):
+            BearerToken(path)
 
 
 def test_the_token_is_demanded_of_all_that_holds_data(asking, videos_path, tmp_path):

@@ -104,7 +104,13 @@ class NumberType(ColumnType):
         return asked.turned() if is_turned else value
 
     def condition(self, name: str, value: str, distinct: Sequence[Any]) -> tuple[str, list[Any]]:
-        """Ranges of whole numbers end before the next one begins; others end where it does."""
+        """Ranges of whole numbers end before the next one begins; others end where it does.
+
+        >>> NumberType().condition("year", "1990..1999", [1990, 1999])[0]
+        '(year >= ? AND year <= ?)'
+        >>> NumberType().condition("price", "10..20", [12.5, 20])[0]
+        '(price >= ? AND price < ?)'
+        """
         until = "<=" if is_whole(distinct) else "<"
         return range_condition(name, value, until, lambda end: _number(name, end))
 

@@ -19,10 +19,11 @@ Filters = Annotated[
         max_length=100,
         fail_fast=True,  # a million errors take seconds
         exclude=True,
-        description="COLUMN:VALUE as in a facet, or COLUMN:LEAST..MOST of numbers and dates, "
-        "where `..=` has MOST in the range; repeatable. An item has one of the values of each "
-        "column that is named. A range with its larger end first is turned round: a note says so "
-        "in answers that have notes.",
+        description="COLUMN:VALUE as in a facet, or COLUMN:LEAST..MOST of numbers and dates; "
+        "repeatable. MOST is in a range of dates, and in one of numbers where all numbers of the "
+        "column are whole; with `..=` it always is. An item has one of the values of each column "
+        "that is named. A range with its larger end first is turned round: a note says so in "
+        "answers that have notes.",
     ),
 ]
 # An expression with `?` placeholders, and their values.

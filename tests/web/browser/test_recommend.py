@@ -449,6 +449,13 @@ def test_what_is_not_in_the_catalog_is_said_and_passed_over(at):
         assert page.locator("#hits li[data-item]").count() == 12
 
 
+def test_why_nothing_is_recommended_is_said_in_the_language_of_the_page(at):
+    with at("/recommend?rate=m001%3D1&lang=zh") as page:
+        page.locator("#notes p").wait_for()
+        assert "还没有喜欢的条目" in page.locator("#notes").inner_text()
+        assert page.locator("#notes [lang=en]").count() == 0
+
+
 def test_answers_do_not_overtake_each_other(at, until, rested):
     with at() as page:
         held = []
