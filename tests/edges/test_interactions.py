@@ -55,7 +55,7 @@ def test_no_recommendations_have_the_reason_that_is_true(shop_of, ask, qkv):
         "likes nothing yet": ["--user", "eve"],
         "history is empty": ["--user", "eve", "--without", "1"],
         "no other item is left": ["--user", "ann", "--exclude", "3", "--exclude", "4"],
-        "--where leaves no item": ["--user", "ann", "--where", "id > 9"],
+        "the condition leaves no item": ["--user", "ann", "--where", "id > 9"],
     }
     for reason, options in reasons.items():
         ids, said = ask("recommend", *options)
