@@ -183,7 +183,7 @@ def _ends(
 # --- what flows ---
 
 
-class Ribbon(NamedTuple):
+class PairRibbon(NamedTuple):
     """What flows of a number of a value to a mix: the middles of its ends, and how wide it is."""
 
     query: int
@@ -203,7 +203,7 @@ def ribbons(
     values: np.ndarray,
     starts: tuple[Sequence[float], float],
     ends: tuple[Sequence[float], float],
-) -> Iterator[Ribbon]:
+) -> Iterator[PairRibbon]:
     """Return what flows, side by side at each end: at a value by the mix that it leads to, at a mix
     by the value that it comes from, and of one pair by the number.
 
@@ -218,7 +218,7 @@ def ribbons(
         at_value = widths[:i, j].sum() + widths[i, j, :k].sum() - widths[:, j].sum() / 2
         at_mix = widths[i, :j].sum() + widths[i, j, :k].sum() - widths[i].sum() / 2
         width = float(widths[i, j, k])
-        yield Ribbon(
+        yield PairRibbon(
             i,
             j,
             k,
@@ -231,7 +231,7 @@ def ribbons(
         )
 
 
-def _flow(ribbon: Ribbon, has_colour: bool) -> Html:
+def _flow(ribbon: PairRibbon, has_colour: bool) -> Html:
     """Return the path of a ribbon; the page's script draws those that are 0 once they are not."""
     (x1, y1), (x2, y2) = ribbon.start, ribbon.end
     half = (y1 + y2) / 2
