@@ -101,7 +101,8 @@ def test_what_was_in_the_file_stays_with_the_cells_that_stay(tmp_path):
         assert engine.show(1) == before | {"kg": 3}
         update(engine, [{"id": 1, "price": 7}])
         assert "price" not in engine.show(1).get("original", {})
-        # The same number that is written otherwise is a change, or what is shown would be wrong.
+        # The same number that is written otherwise is no change, and a note says so.
         done = engine.sync(lamps.assign(kg=[3, 2], price=["7", "6 USD"]))
-        assert (done.changed, done.unchanged) == (1, 1)
-        assert engine.show(2)["original"]["price"] == "6 USD"
+        assert (done.changed, done.unchanged) == (0, 2)
+        assert any("price of 2 was '$6' and is '6 USD'" in note for note in done.notes)
+        assert engine.show(2)["original"]["price"] == "$6"

@@ -116,7 +116,7 @@ def test_search_says_whether_words_or_where_left_nothing(qkv, videos_path):
     run = ("-w", videos_path, "search")
     assert "none of these words is in the catalog" in qkv(*run, "zzqx").stderr
     filtered = qkv(*run, "attention", "--where", "seconds < 0").stderr
-    assert "--where leaves" in filtered
+    assert "the condition leaves no item" in filtered
     assert "No hits: -k is 0" in qkv(*run, "attention", "-k", 0).stderr
 
 
