@@ -324,7 +324,11 @@ def test_another_viewer_can_be_chosen_who_asks(visit, lesson_file):
             "word",
             "viewer 1",
         ]
+        assert figure.get_by_label("number of the query: viewer 1").count() == 1
+        asking = figure.locator(".numbers tbody tr > :first-child")
+        assert set(asking.all_text_contents()) == {"word + viewer 1"}
         pick(figure, "asker", 0)
+        assert set(asking.all_text_contents()) == {"word + viewer 2"}
         again = figure.locator(".cell").evaluate_all("all => all.map(c => +c.dataset.value)")
         assert again == weights
 
@@ -798,6 +802,15 @@ def test_another_word_in_the_sentence_moves_the_mix_and_leaves_what_it_was(
             seen = np.array(outlines.evaluate_all(widths))
             np.testing.assert_allclose(seen / seen.max(), alone / alone.max(), atol=0.01)
         assert "outline: " in figure.locator(".late").text_content()
+        # At another stage than the mix, that stage stays, and so does what was chosen.
+        for stage in figure.locator('[data-stage="weights"][data-does]').all():
+            stage.click()
+            figure.locator(".cell").nth(1).click()
+            pick(figure, "replacement", 1)
+            assert stage.get_attribute("aria-pressed") == "true"
+            assert "model · grid: e0 ÷" in figure.locator(".told").inner_text()
+            pick(figure, "replacement", 0)
+            figure.locator('[data-stage="outputs"][data-does]').click()
         pick(figure, "replacement", 2)
         said = figure.locator(".told").inner_text().splitlines()
         assert said[0].startswith("transformer: ")

@@ -484,6 +484,14 @@ drawings.flow = (figure, say) => {
 
   // --- another word ---
 
+  const relabelTables = () => {
+    const [ofPairs, ofOutputs] = figure.querySelectorAll(".numbers tbody");
+    [...ofPairs.rows].forEach((row, n) => {
+      row.cells[0].textContent = rows[Math.floor(n / columns.length)];
+      row.cells[1].textContent = columns[n % columns.length];
+    });
+    [...(ofOutputs?.rows ?? [])].forEach((row, n) => (row.cells[0].textContent = rows[n]));
+  };
   // Of the drawing and its tables, what the rows and columns are called.
   const relabel = () => {
     for (const [kind, found] of [["row", rows], ["column", columns]]) {
@@ -495,12 +503,7 @@ drawings.flow = (figure, say) => {
       end.querySelector(".of-word").textContent = (role === "output" ? rows : columns)[place];
     }
     for (const [n, text] of figure.querySelectorAll(".sentence strong").entries()) text.textContent = columns[replacedAt + n];
-    const [ofPairs, ofOutputs] = figure.querySelectorAll(".numbers tbody");
-    [...ofPairs.rows].forEach((row, n) => {
-      row.cells[0].textContent = rows[Math.floor(n / columns.length)];
-      row.cells[1].textContent = columns[n % columns.length];
-    });
-    [...(ofOutputs?.rows ?? [])].forEach((row, n) => (row.cells[0].textContent = rows[n]));
+    relabelTables();
   };
   // The place at which the others stand.
   const replacedAt = columns.findIndex((word, j) => given.replacements.some((one) => one.columns[j] !== word));
@@ -512,13 +515,19 @@ drawings.flow = (figure, say) => {
     relabel();
     mix?.replace(matrices, one.value_texts);
   }
-  // What the mix was before is said of the last one that asks.
+  // The stage stays. At the mix, what it was before is said of the last one that asks.
   function putIn(one) {
+    const { stage } = moments[player.at()];
+    if (stage !== "outputs") {
+      before = null;
+      replace(one);
+      return turnTo(stage);
+    }
     const place = rows.length - 1;
     const [row, found] = [rows[place], named(steps.outputs[place])];
     before = say("wasBefore", { row, numbers: found });
     replace(one);
-    player.go(lastOf("outputs"));
+    player.go(lastOf(stage));
     choose({ i: null, j: null });
     hold(() => {
       const now = `${rows[place]}: ${named(steps.outputs[place])}`;
@@ -549,7 +558,9 @@ drawings.flow = (figure, say) => {
     matrices.keys = asker.keys.map((row) => row.map(numbers.held));
     settings.seen = asker.seen;
     compute();
+    relabelTables();
     mix.rename(rows[0], matrices.keys, write.keys);
+    entries.rename(rows[0]);
     look();
   }
 
