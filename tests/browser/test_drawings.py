@@ -897,6 +897,51 @@ def test_an_entry_that_is_mended_is_no_longer_complained_of(visit, lesson_file):
         assert field.get_attribute("aria-invalid") is None
 
 
+# Beside how a reader reads them: "e9.48" is a power, "3.85·10²⁰" one number.
+POWER_OF_10 = re.compile("·10([⁰¹²³⁴⁵⁶⁷⁸⁹]+)")
+RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
+
+
+def computed(left):
+    """What the left of an equation gives, as it is written."""
+    plain = left.replace("−", "-").replace("≈", "").replace("-∞", "-9e9")
+    plain = POWER_OF_10.sub(lambda found: "e" + found[1].translate(RAISED), plain)
+    plain = re.sub(r"√(\d+)", r"(\1 ** 0.5)", plain)
+    # An exponent stands above the line, so that its "^" is no text.
+    plain = re.sub(r"\be(-?[\d.]+(?:e\d+)?)", r"np.exp(\1)", plain)
+    return float(eval(plain.replace("×", "*").replace("÷", "/"), {"np": np}))
+
+
+def is_what_is_shown(left, right):
+    found, right = computed(left), right.replace("≈", "")
+    if POWER_OF_10.search(right):
+        return f"{found:.2e}" == f"{computed(right):.2e}"
+    decimals = len(right.partition(".")[2])
+    wanted = computed(right)
+    return abs(found - wanted) <= (0.5 + 1e-6) * 10**-decimals
+
+
+@pytest.mark.parametrize("temperature", [0.1, 0.3, 0.5, 0.7, 4])
+def test_what_is_shown_on_the_left_gives_what_is_shown_on_the_right(
+    temperature, visit, lesson_file
+):
+    with visit(lesson_file("ask-match-mix")) as page:
+        for figure in page.locator("[data-drawing=flow]").all():
+            if figure.locator('[data-control="temperature"]').count():
+                slide(figure, "temperature", temperature)
+            buttons = figure.locator("[data-does=stage]").all()
+            if buttons:
+                buttons[-1].click()
+            for chosen in figure.locator(".cell, .mixed, .end .entry").all():
+                chosen.dispatch_event("click")
+                for line in figure.locator(".told").inner_text().splitlines():
+                    for left, right in re.findall(r"(?:^|: )([^:]+) [=≈] (\S+)$", line):
+                        assert is_what_is_shown(left, right), line
+        figure = page.locator('[data-place="ask-match-mix.weights"]')
+        if temperature == 0.1:
+            assert figure.locator(".calculation").first.text_content() == "3.85·10²⁰ ÷ 4.14·10²⁰"
+
+
 def test_addends_of_a_mix_add_up_as_they_are_written(visit, lesson_file):
     with visit(lesson_file("ask-match-mix")) as page:
         for name in ("search", "context", "list", "recommend", "attend"):

@@ -47,14 +47,15 @@ drawings.flow = (figure, say) => {
   };
 
   const { shown } = numbers;
-  const writing = (name) => {
+  // further: how many decimals more than usual.
+  const writing = (name, further = 0) => {
     if (!inWords) return shown;
     const all = steps[name].flat();
-    if (name === "powers") return (power) => numbers.shownPower(power, Math.max(...all));
+    if (name === "powers") return (power) => numbers.shownPower(power, Math.max(...all), further);
     if (name === "values" && numbers.areExact(all)) return numbers.shownExactly;
     // What is typed into a query is written as it was typed.
     const decimals = name === "queries" ? null : Math.max(numbers.decimalsOf(all), least[name] ?? 0);
-    return decimals === null ? shown : (number) => numbers.withDecimals(number, decimals);
+    return decimals === null ? shown : (number) => numbers.withDecimals(number, decimals + further);
   };
 
   // --- what is said of a cell or a row ---
@@ -80,7 +81,13 @@ drawings.flow = (figure, say) => {
     const below = sizes[0] === sizes[1] ? sizes[0] : `√${product}`;
     return { product: shared / Math.sqrt(product), written: `${shared} ÷ ${below}` };
   };
-  const held = (text) => numbers.held(text.replace("−", "-").replace("≈", ""));
+  const held = numbers.read;
+  // What is shown on the left is to give what is shown on the right, which `write` wrote: where
+  // rounded numbers do not, they have a decimal more, at most five. left(further) returns them as they
+  // are written, and what they give.
+  const FURTHER = [0, 1, 2, 3, 4, 5];
+  const giving = (left, write, right) =>
+    left(FURTHER.find((further) => write(left(further).product) === right) ?? 0);
   // What is shown on the left may be rounded so that it gives another number than the one shown.
   const equals = (left, right) => {
     if (/^[≈>]/.test(right)) return right;
@@ -92,6 +99,35 @@ drawings.flow = (figure, say) => {
   const scoreOf = (a, b) =>
     counted(a, b) ?? { written: products(a, b, write.queries, write.keys), product: sumOf(a, b, write.queries, write.keys) };
   const sumOfPowers = (i) => steps.powers[i].reduce((sum, power) => sum + power, 0);
+  const divided = (i, j) => {
+    const temperature = Number(settings.temperature);
+    const left = (further) => {
+      const score = writing("scores", further)(steps.scores[i][j]);
+      return { written: `${score} ÷ ${shown(temperature)}`, product: held(score) / temperature };
+    };
+    return giving(left, write.scaled, write.scaled(steps.scaled[i][j]));
+  };
+  const powerOf = (i, j) => {
+    const left = (further) => {
+      const score = writing("masked", further)(steps.masked[i][j]);
+      return { written: `e^${score}`, product: Math.exp(held(score)) };
+    };
+    return giving(left, write.powers, write.powers(steps.powers[i][j]));
+  };
+  const quotientOf = (i, j) => {
+    const left = (further) => {
+      const writePower = writing("powers", further);
+      const [power, sum] = [writePower(steps.powers[i][j]), writePower(sumOfPowers(i))];
+      return { written: `${power} ÷ ${sum}`, product: held(power) / held(sum) };
+    };
+    return giving(left, write.weights, write.weights(steps.weights[i][j]));
+  };
+  const shareOf = (i, j, writeScore) => {
+    const each = steps.masked[i].map((score) => (inWords ? `e^${writeScore(score)}` : `exp(${writeScore(score)})`));
+    const sum = each.length > 6 ? `${each[0]} + … + ${each.at(-1)}` : each.join(" + ");
+    const powers = steps.masked[i].map((score) => Math.exp(held(writeScore(score))));
+    return { written: `${each[j]} ${inWords ? "÷" : "/"} (${sum})`, product: powers[j] / powers.reduce((total, one) => total + one, 0) };
+  };
   const sayings = {
     scores: (i, j) => {
       const [a, b, score] = [matrices.queries[i], matrices.keys[j], steps.scores[i][j]];
@@ -99,33 +135,29 @@ drawings.flow = (figure, say) => {
       return `${written} ${equals(product, write.scores(score))}`;
     },
     scaled: (i, j) => {
-      const [score, scaled] = [steps.scores[i][j], steps.scaled[i][j]];
       const { scale, temperature } = settings;
-      const [left, right] = [write.scores(score), write.scaled(scaled)];
-      if (scale === 1) return `${left} ÷ ${shown(Number(temperature))} ${equals(held(left) / Number(temperature), right)}`;
-      const factor = shown(scale / temperature);
+      const right = write.scaled(steps.scaled[i][j]);
+      if (scale === 1) {
+        const { written, product } = divided(i, j);
+        return `${written} ${equals(product, right)}`;
+      }
+      const [left, factor] = [write.scores(steps.scores[i][j]), shown(scale / temperature)];
       return `${left} × ${factor} ${equals(held(left) * held(factor), right)}`;
     },
     masked: (i, j) => (steps.visible[i][j] ? say("staysAs", { number: write.masked(steps.masked[i][j]) }) : say("becomesHidden")),
     powers: (i, j) => {
-      const score = write.masked(steps.masked[i][j]);
-      const power = write.powers(steps.powers[i][j]);
-      return `e^${score} ${equals(Math.exp(held(score)), power)}`;
+      const { written, product } = powerOf(i, j);
+      return `${written} ${equals(product, write.powers(steps.powers[i][j]))}`;
     },
     weights: (i, j) => {
       const weight = write.weights(steps.weights[i][j]);
       if (settings.normalize !== "softmax") return weight;
       if (computed.includes("powers")) {
-        const [power, sum] = [steps.powers[i][j], sumOfPowers(i)].map(write.powers);
-        const share = /[·>]/.test(sum) ? NaN : held(power) / held(sum);
-        return `${power} ÷ ${sum} ${equals(share, weight)}`;
+        const { written, product } = quotientOf(i, j);
+        return `${written} ${equals(product, weight)}`;
       }
-      const power = (score) => (inWords ? `e^${write.masked(score)}` : `exp(${shown(score)})`);
-      const each = steps.masked[i].map(power);
-      const sum = each.length > 6 ? `${each[0]} + … + ${each.at(-1)}` : each.join(" + ");
-      const powers = steps.masked[i].map((score) => (Number.isFinite(score) ? Math.exp(held(write.masked(score))) : 0));
-      const share = powers[j] / powers.reduce((total, one) => total + one, 0);
-      return `${each[j]} ${inWords ? "÷" : "/"} (${sum}) ${equals(share, weight)}`;
+      const { written, product } = giving((further) => shareOf(i, j, writing("masked", further)), write.weights, weight);
+      return `${written} ${equals(product, weight)}`;
     },
     outputs: (i, j) => `${write.weights(steps.weights[i][j])} × ${ofValue(j)}`,
   };
@@ -136,9 +168,9 @@ drawings.flow = (figure, say) => {
       const { written, product } = scoreOf(a, b);
       return `${equals(product, write.scores(steps.scores[0][j])).startsWith("≈") ? "≈ " : ""}${written}`;
     },
-    scaled: (j) => `${write.scores(steps.scores[0][j])} ÷ ${shown(Number(settings.temperature))}`,
-    powers: (j) => `e^${write.masked(steps.masked[0][j])}`,
-    weights: (j) => [steps.powers[0][j], sumOfPowers(0)].map(write.powers).join(" ÷ "),
+    scaled: (j) => divided(0, j).written,
+    powers: (j) => powerOf(0, j).written,
+    weights: (j) => quotientOf(0, j).written,
     outputs: (j) => `${given.number_names.scores} ${steps.visible[0][j] ? write.scores(steps.scores[0][j]) : "−∞"}`,
   };
   const list = (numbers) => `[${numbers.map(shown).join(", ")}]`;
@@ -154,8 +186,14 @@ drawings.flow = (figure, say) => {
   // What a number of the mix of a query is the sum of.
   const ofQuality = (k, i = 0) => {
     const [weights, parts] = [steps.weights[i], matrices.values.map((value) => value[k])];
-    const [left, right] = [write.weights, parts.every(Number.isInteger) ? shown : write.values];
-    return `${names[k] ?? k + 1}: ${products(weights, parts, left, right)} ${equals(sumOf(weights, parts, left, right), write.outputs(steps.outputs[i][k]))}`;
+    const writeValue = parts.every(Number.isInteger) ? shown : write.values;
+    const left = (further) => {
+      const writeWeight = writing("weights", further);
+      return { written: products(weights, parts, writeWeight, writeValue), product: sumOf(weights, parts, writeWeight, writeValue) };
+    };
+    const right = write.outputs(steps.outputs[i][k]);
+    const { written, product } = giving(left, write.outputs, right);
+    return `${names[k] ?? k + 1}: ${written} ${equals(product, right)}`;
   };
   const ofRow = (stage, i) => {
     if (stage !== "outputs") return columns.map((column, j) => `${column} ${write[stage](steps[stage][i][j])}`).join(", ");

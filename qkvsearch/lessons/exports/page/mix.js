@@ -114,8 +114,8 @@ const startMix = (figure, { number_names: called, in_words: inWords, shows_alone
     sum.setAttribute("visibility", ["powers", "weights"].includes(stage) ? "inherit" : "hidden");
     // Where rounded addends give another sum than the one shown, it is about that.
     const added = (found, writing, shownSum) => {
-      const seen = total(found.map((one) => numbers.held(writing(one).replace("≈", ""))));
-      return seen.toFixed(2) === Number(shownSum).toFixed(2) ? shownSum : `≈ ${shownSum}`;
+      const seen = total(found.map((one) => numbers.read(writing(one))));
+      return seen.toFixed(2) === numbers.read(shownSum).toFixed(2) ? shownSum : `≈ ${shownSum}`;
     };
     sum.querySelector(".amount").textContent =
       stage === "powers" ? added(powers[0], write.powers, write.powers(total(powers[0]))) : added(weights[0], write.weights, "1");
