@@ -333,6 +333,24 @@ def test_another_viewer_can_be_chosen_who_asks(visit, lesson_file):
         assert again == weights
 
 
+def test_the_first_bar_is_chosen_from_the_list_where_none_was(visit, lesson_file):
+    with visit(lesson_file("ask-match-mix")) as page:
+        figure = page.locator('[data-place="ask-match-mix.match"]')
+        keys = figure.locator('[data-control="column"]')
+        assert keys.input_value() == ""
+        pick(figure, "column", 0)
+        assert figure.locator(".cell.chosen").get_attribute("data-at") == "0 0"
+        assert "model: 2 ÷ √16" in figure.locator(".told").inner_text()
+        pick(figure, "column", "")
+        assert figure.locator(".cell.chosen").count() == 0
+        assert "Choose a bar" in figure.locator(".told").inner_text()
+        # A bar that is chosen is the one in the list.
+        figure.locator(".cell").nth(1).click()
+        assert keys.input_value() == "1"
+        page.keyboard.press("Escape")
+        assert keys.input_value() == ""
+
+
 def test_boxes_that_are_filled_in_both_words_are_framed(visit, lesson_file):
     with visit(lesson_file("ask-match-mix")) as page:
         figure = page.locator('[data-place="ask-match-mix.match"]')
@@ -462,7 +480,10 @@ def test_query_and_key_are_chosen_by_keyboard(visit, lesson_file, expect):
         figure = page.locator('[data-place="masks.masks"]')
         figure.locator('select[data-control="row"]').focus()
         page.keyboard.press("ArrowDown")
-        expect(figure.locator(".cell.chosen")).to_have_attribute("data-at", "1 0")
+        page.keyboard.press("ArrowDown")
+        # A query alone: all its keys.
+        expect(figure.locator("text.lit[data-row]")).to_have_attribute("data-row", "1")
+        assert figure.locator(".cell.chosen").count() == 0
         pick(figure, "column", 3)
         assert figure.locator(".cell.chosen").get_attribute("data-at") == "1 3"
         pick(figure, "mask", "padding")
@@ -794,7 +815,7 @@ def test_another_word_in_the_sentence_moves_the_mix_and_leaves_what_it_was(
             labels = figure.locator("text[data-column]:not(.of-key)").all_text_contents()
             assert labels == list(one.columns)
             options = figure.locator('[data-control="column"] option').all_text_contents()
-            assert options == list(one.columns)
+            assert options == ["choose", *one.columns]
             pairs = figure.locator(".numbers tbody").first.locator("tr td:nth-child(2)")
             assert pairs.all_text_contents() == list(one.columns) * len(one.rows)
             assert figure.locator(".sentence").inner_text() == " ".join(one.columns)

@@ -408,8 +408,8 @@ drawings.flow = (figure, say) => {
   };
   const choose = ({ i, j }) => {
     chosen = { i, j };
-    if (controls.row) controls.row.value = i ?? 0;
-    if (controls.column) controls.column.value = j ?? 0;
+    if (controls.row) controls.row.value = i ?? "";
+    if (controls.column) controls.column.value = j ?? "";
   };
   const showMoment = (place) => {
     release();
@@ -435,8 +435,15 @@ drawings.flow = (figure, say) => {
     if (name === "asker") return ask(askers[value]);
     if (name === "replacement") return putIn(given.replacements[value]);
     if (name === "row" || name === "column") {
+      if (value === "") {
+        release();
+        choose({ i: null, j: null });
+        return look();
+      }
       hold();
-      choose({ i: Number(controls.row?.value ?? 0), j: Number(controls.column?.value ?? 0) });
+      // A query alone is chosen with all its keys. A key alone is one of the first query.
+      const chosenIn = (control) => (control?.value ? Number(control.value) : null);
+      choose({ i: chosenIn(controls.row) ?? 0, j: chosenIn(controls.column) });
       return look();
     }
     settings[name] = value;
@@ -534,7 +541,7 @@ drawings.flow = (figure, say) => {
   const relabel = () => {
     for (const [kind, found] of [["row", rows], ["column", columns]]) {
       for (const text of figure.querySelectorAll(`text[data-${kind}]:not(.of-query, .of-key)`)) text.textContent = found[text.dataset[kind]];
-      [...(controls[kind]?.options ?? [])].forEach((option, n) => (option.textContent = found[n]));
+      for (const option of controls[kind]?.options ?? []) if (option.value) option.textContent = found[option.value];
     }
     for (const end of figure.querySelectorAll("[data-end]:has(.of-word)")) {
       const [role, place] = end.dataset.end.split(" ");
