@@ -820,6 +820,11 @@ def test_another_word_in_the_sentence_moves_the_mix_and_leaves_what_it_was(
             assert pairs.all_text_contents() == list(one.columns) * len(one.rows)
             assert figure.locator(".sentence").inner_text() == " ".join(one.columns)
             assert figure.locator(".sentence strong").inner_text() == one.label
+            if name == "attend":
+                values = page.locator(".step:has(.sentence) .matrix[data-role=value] tbody")
+                assert values.locator("th").all_text_contents() == list(one.columns)
+                numbers = values.locator("td").all_text_contents()
+                np.testing.assert_array_equal(np.array(numbers, float), one.values.ravel())
             seen = np.array(outlines.evaluate_all(widths))
             np.testing.assert_allclose(seen / seen.max(), alone / alone.max(), atol=0.01)
         assert "outline: " in figure.locator(".late").text_content()

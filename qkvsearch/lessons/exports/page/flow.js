@@ -550,6 +550,19 @@ drawings.flow = (figure, say) => {
     for (const [n, text] of figure.querySelectorAll(".sentence strong").entries()) text.textContent = columns[replacedAt + n];
     relabelTables();
   };
+  // The table of these values in the same step has the same words, and their values.
+  const tableOfValues = [...(figure.closest(".step")?.querySelectorAll(".matrix[data-role=value] tbody") ?? [])].find(
+    (body) => [...body.rows].map((row) => row.cells[0].textContent).join("\n") === columns.join("\n"),
+  );
+  const fillValues = () => {
+    [...(tableOfValues?.rows ?? [])].forEach((row, j) => {
+      row.cells[0].textContent = columns[j];
+      row.querySelectorAll("td").forEach((cell, k) => {
+        cell.dataset.value = matrices.values[j][k];
+        cell.querySelector(".value").textContent = write.values(matrices.values[j][k]);
+      });
+    });
+  };
   // The place at which the others stand.
   const replacedAt = columns.findIndex((word, j) => given.replacements.some((one) => one.columns[j] !== word));
   function replace(one) {
@@ -558,6 +571,7 @@ drawings.flow = (figure, say) => {
     for (const name of ["queries", "keys", "values"]) matrices[name] = one[name].map((vector) => vector.map(numbers.held));
     compute();
     relabel();
+    fillValues();
     mix?.replace(matrices, one.value_texts);
   }
   // The stage stays. At the mix, what it was before is said of the last one that asks.
