@@ -194,12 +194,12 @@ def shown_power(power: float, most: float) -> str:
     and from a million on with a power of 10. A computer holds none above 10³⁰⁸.
 
     >>> shown_power(7.389, 9), shown_power(13095.17, 20000), shown_power(2.5e10, 1e11)
-    ('7.39', '13095', '2.5·10¹⁰')
+    ('7.39', '13095', '2.50·10¹⁰')
     """
     if math.isinf(power):
         return ">10³⁰⁸"
     if power >= EXACT:
-        size, exponent = f"{power:.1e}".split("e")
+        size, exponent = f"{power:.2e}".split("e")
         return f"{size}·10{str(int(exponent)).translate(RAISED)}"
     return with_decimals(power, 0 if most >= 100 and power >= 1 else digits())
 

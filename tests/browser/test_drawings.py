@@ -324,9 +324,31 @@ def test_another_viewer_can_be_chosen_who_asks(visit, lesson_file):
             "word",
             "viewer 1",
         ]
+        assert figure.get_by_label("number of the query: viewer 1").count() == 1
+        asking = figure.locator(".numbers tbody tr > :first-child")
+        assert set(asking.all_text_contents()) == {"word + viewer 1"}
         pick(figure, "asker", 0)
+        assert set(asking.all_text_contents()) == {"word + viewer 2"}
         again = figure.locator(".cell").evaluate_all("all => all.map(c => +c.dataset.value)")
         assert again == weights
+
+
+def test_the_first_bar_is_chosen_from_the_list_where_none_was(visit, lesson_file):
+    with visit(lesson_file("ask-match-mix")) as page:
+        figure = page.locator('[data-place="ask-match-mix.match"]')
+        keys = figure.locator('[data-control="column"]')
+        assert keys.input_value() == ""
+        pick(figure, "column", 0)
+        assert figure.locator(".cell.chosen").get_attribute("data-at") == "0 0"
+        assert "model: 2 ÷ √16" in figure.locator(".told").inner_text()
+        pick(figure, "column", "")
+        assert figure.locator(".cell.chosen").count() == 0
+        assert "Choose a bar" in figure.locator(".told").inner_text()
+        # A bar that is chosen is the one in the list.
+        figure.locator(".cell").nth(1).click()
+        assert keys.input_value() == "1"
+        page.keyboard.press("Escape")
+        assert keys.input_value() == ""
 
 
 def test_boxes_that_are_filled_in_both_words_are_framed(visit, lesson_file):
@@ -458,7 +480,10 @@ def test_query_and_key_are_chosen_by_keyboard(visit, lesson_file, expect):
         figure = page.locator('[data-place="masks.masks"]')
         figure.locator('select[data-control="row"]').focus()
         page.keyboard.press("ArrowDown")
-        expect(figure.locator(".cell.chosen")).to_have_attribute("data-at", "1 0")
+        page.keyboard.press("ArrowDown")
+        # A query alone: all its keys.
+        expect(figure.locator("text.lit[data-row]")).to_have_attribute("data-row", "1")
+        assert figure.locator(".cell.chosen").count() == 0
         pick(figure, "column", 3)
         assert figure.locator(".cell.chosen").get_attribute("data-at") == "1 3"
         pick(figure, "mask", "padding")
@@ -790,14 +815,28 @@ def test_another_word_in_the_sentence_moves_the_mix_and_leaves_what_it_was(
             labels = figure.locator("text[data-column]:not(.of-key)").all_text_contents()
             assert labels == list(one.columns)
             options = figure.locator('[data-control="column"] option').all_text_contents()
-            assert options == list(one.columns)
+            assert options == ["choose", *one.columns]
             pairs = figure.locator(".numbers tbody").first.locator("tr td:nth-child(2)")
             assert pairs.all_text_contents() == list(one.columns) * len(one.rows)
             assert figure.locator(".sentence").inner_text() == " ".join(one.columns)
             assert figure.locator(".sentence strong").inner_text() == one.label
+            if name == "attend":
+                values = page.locator(".step:has(.sentence) .matrix[data-role=value] tbody")
+                assert values.locator("th").all_text_contents() == list(one.columns)
+                numbers = values.locator("td").all_text_contents()
+                np.testing.assert_array_equal(np.array(numbers, float), one.values.ravel())
             seen = np.array(outlines.evaluate_all(widths))
             np.testing.assert_allclose(seen / seen.max(), alone / alone.max(), atol=0.01)
         assert "outline: " in figure.locator(".late").text_content()
+        # At another stage than the mix, that stage stays, and so does what was chosen.
+        for stage in figure.locator('[data-stage="weights"][data-does]').all():
+            stage.click()
+            figure.locator(".cell").nth(1).click()
+            pick(figure, "replacement", 1)
+            assert stage.get_attribute("aria-pressed") == "true"
+            assert "model · grid: e0 ÷" in figure.locator(".told").inner_text()
+            pick(figure, "replacement", 0)
+            figure.locator('[data-stage="outputs"][data-does]').click()
         pick(figure, "replacement", 2)
         said = figure.locator(".told").inner_text().splitlines()
         assert said[0].startswith("transformer: ")
@@ -882,6 +921,51 @@ def test_an_entry_that_is_mended_is_no_longer_complained_of(visit, lesson_file):
         field.fill("0.5")
         assert page.locator(".problem").count() == 0
         assert field.get_attribute("aria-invalid") is None
+
+
+# Beside how a reader reads them: "e9.48" is a power, "3.85·10²⁰" one number.
+POWER_OF_10 = re.compile("·10([⁰¹²³⁴⁵⁶⁷⁸⁹]+)")
+RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
+
+
+def computed(left):
+    """What the left of an equation gives, as it is written."""
+    plain = left.replace("−", "-").replace("≈", "").replace("-∞", "-9e9")
+    plain = POWER_OF_10.sub(lambda found: "e" + found[1].translate(RAISED), plain)
+    plain = re.sub(r"√(\d+)", r"(\1 ** 0.5)", plain)
+    # An exponent stands above the line, so that its "^" is no text.
+    plain = re.sub(r"\be(-?[\d.]+(?:e\d+)?)", r"np.exp(\1)", plain)
+    return float(eval(plain.replace("×", "*").replace("÷", "/"), {"np": np}))
+
+
+def is_what_is_shown(left, right):
+    found, right = computed(left), right.replace("≈", "")
+    if POWER_OF_10.search(right):
+        return f"{found:.2e}" == f"{computed(right):.2e}"
+    decimals = len(right.partition(".")[2])
+    wanted = computed(right)
+    return abs(found - wanted) <= (0.5 + 1e-6) * 10**-decimals
+
+
+@pytest.mark.parametrize("temperature", [0.1, 0.3, 0.5, 0.7, 4])
+def test_what_is_shown_on_the_left_gives_what_is_shown_on_the_right(
+    temperature, visit, lesson_file
+):
+    with visit(lesson_file("ask-match-mix")) as page:
+        for figure in page.locator("[data-drawing=flow]").all():
+            if figure.locator('[data-control="temperature"]').count():
+                slide(figure, "temperature", temperature)
+            buttons = figure.locator("[data-does=stage]").all()
+            if buttons:
+                buttons[-1].click()
+            for chosen in figure.locator(".cell, .mixed, .end .entry").all():
+                chosen.dispatch_event("click")
+                for line in figure.locator(".told").inner_text().splitlines():
+                    for left, right in re.findall(r"(?:^|: )([^:]+) [=≈] (\S+)$", line):
+                        assert is_what_is_shown(left, right), line
+        figure = page.locator('[data-place="ask-match-mix.weights"]')
+        if temperature == 0.1:
+            assert figure.locator(".calculation").first.text_content() == "3.85·10²⁰ ÷ 4.14·10²⁰"
 
 
 def test_addends_of_a_mix_add_up_as_they_are_written(visit, lesson_file):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from qkvsearch.attention import attention
+from qkvsearch.lessons import language, lesson
 from qkvsearch.lessons.compute.videos import (
     VIDEOS,
     categories,
@@ -17,6 +18,7 @@ from qkvsearch.lessons.compute.videos import (
     word_rows,
 )
 from qkvsearch.lessons.drawings import Flow
+from qkvsearch.lessons.parts import Text
 
 QUERIES = {"search": "transformer", "context": "transformer toy"}
 
@@ -69,6 +71,28 @@ def test_the_neighbours_move_a_word_towards_theirs(taught):
     steps = [step for step in taught("ask-match-mix").steps if "contextual" in step.computed]
     computed = steps[0].computed
     assert computed["contextual"][0, 0] > computed["V"][-1, 0]
+
+
+def test_what_is_said_of_another_word_adds_up(taught):
+    (computed,) = (s.computed for s in taught("ask-match-mix").steps if "crafts" in s.computed)
+    crafts = computed["crafts"]
+    assert crafts[1] == 0
+    np.testing.assert_allclose(crafts.sum(), computed["by_grid"][0, 0])
+    # As they are written, too.
+    assert round(sum(round(one, 2) for one in crafts), 2) == round(crafts.sum(), 2)
+
+
+@pytest.mark.parametrize("spoken", ["en", "zh"])
+def test_what_e_is_is_said_before_the_drawing_that_needs_it(spoken):
+    with language(spoken):
+        (step,) = (s for s in lesson("ask-match-mix").steps if flow_of(s) == "weights")
+    (place,) = (n for n, part in enumerate(step.parts) if isinstance(part, Flow))
+    assert any("2.72" in part.text for part in step.parts[:place] if isinstance(part, Text))
+
+
+def flow_of(step):
+    """The name of the drawing of a step, "" where it has none."""
+    return next((part.name for part in step.parts if isinstance(part, Flow)), "")
 
 
 def test_the_numbers_of_watched_videos_add_up_to_one_that_asks(taught):

@@ -199,10 +199,12 @@ def _flow(part: Flow, place: str) -> list[Html]:
     if part.replacements:
         others = [(str(n), one.label) for n, one in enumerate(part.replacements)]
         settings.append(choice("replacement", part.replaced, others, "0", place))
+    # No pair is chosen at first.
+    unchosen = ("", say("choose"))
     if len(rows) > 1:
-        settings.append(choice("row", part.asks, rows, "0", place))
+        settings.append(choice("row", part.asks, [unchosen, *rows], "", place))
     if len(columns) > 1:
-        settings.append(choice("column", part.asked, columns, "0", place))
+        settings.append(choice("column", part.asked, [unchosen, *columns], "", place))
     settings += mask_choice(part.bench, place)
     if part.has_weights and part.bench.normalize == "softmax":
         range_: dict[str, Any] = {"least": 0.1, "most": 4, "by": 0.1}

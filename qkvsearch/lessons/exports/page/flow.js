@@ -47,14 +47,15 @@ drawings.flow = (figure, say) => {
   };
 
   const { shown } = numbers;
-  const writing = (name) => {
+  // further: how many decimals more than usual.
+  const writing = (name, further = 0) => {
     if (!inWords) return shown;
     const all = steps[name].flat();
-    if (name === "powers") return (power) => numbers.shownPower(power, Math.max(...all));
+    if (name === "powers") return (power) => numbers.shownPower(power, Math.max(...all), further);
     if (name === "values" && numbers.areExact(all)) return numbers.shownExactly;
     // What is typed into a query is written as it was typed.
     const decimals = name === "queries" ? null : Math.max(numbers.decimalsOf(all), least[name] ?? 0);
-    return decimals === null ? shown : (number) => numbers.withDecimals(number, decimals);
+    return decimals === null ? shown : (number) => numbers.withDecimals(number, decimals + further);
   };
 
   // --- what is said of a cell or a row ---
@@ -80,7 +81,13 @@ drawings.flow = (figure, say) => {
     const below = sizes[0] === sizes[1] ? sizes[0] : `√${product}`;
     return { product: shared / Math.sqrt(product), written: `${shared} ÷ ${below}` };
   };
-  const held = (text) => numbers.held(text.replace("−", "-").replace("≈", ""));
+  const held = numbers.read;
+  // What is shown on the left is to give what is shown on the right, which `write` wrote: where
+  // rounded numbers do not, they have a decimal more, at most five. left(further) returns them as they
+  // are written, and what they give.
+  const FURTHER = [0, 1, 2, 3, 4, 5];
+  const giving = (left, write, right) =>
+    left(FURTHER.find((further) => write(left(further).product) === right) ?? 0);
   // What is shown on the left may be rounded so that it gives another number than the one shown.
   const equals = (left, right) => {
     if (/^[≈>]/.test(right)) return right;
@@ -92,6 +99,35 @@ drawings.flow = (figure, say) => {
   const scoreOf = (a, b) =>
     counted(a, b) ?? { written: products(a, b, write.queries, write.keys), product: sumOf(a, b, write.queries, write.keys) };
   const sumOfPowers = (i) => steps.powers[i].reduce((sum, power) => sum + power, 0);
+  const divided = (i, j) => {
+    const temperature = Number(settings.temperature);
+    const left = (further) => {
+      const score = writing("scores", further)(steps.scores[i][j]);
+      return { written: `${score} ÷ ${shown(temperature)}`, product: held(score) / temperature };
+    };
+    return giving(left, write.scaled, write.scaled(steps.scaled[i][j]));
+  };
+  const powerOf = (i, j) => {
+    const left = (further) => {
+      const score = writing("masked", further)(steps.masked[i][j]);
+      return { written: `e^${score}`, product: Math.exp(held(score)) };
+    };
+    return giving(left, write.powers, write.powers(steps.powers[i][j]));
+  };
+  const quotientOf = (i, j) => {
+    const left = (further) => {
+      const writePower = writing("powers", further);
+      const [power, sum] = [writePower(steps.powers[i][j]), writePower(sumOfPowers(i))];
+      return { written: `${power} ÷ ${sum}`, product: held(power) / held(sum) };
+    };
+    return giving(left, write.weights, write.weights(steps.weights[i][j]));
+  };
+  const shareOf = (i, j, writeScore) => {
+    const each = steps.masked[i].map((score) => (inWords ? `e^${writeScore(score)}` : `exp(${writeScore(score)})`));
+    const sum = each.length > 6 ? `${each[0]} + … + ${each.at(-1)}` : each.join(" + ");
+    const powers = steps.masked[i].map((score) => Math.exp(held(writeScore(score))));
+    return { written: `${each[j]} ${inWords ? "÷" : "/"} (${sum})`, product: powers[j] / powers.reduce((total, one) => total + one, 0) };
+  };
   const sayings = {
     scores: (i, j) => {
       const [a, b, score] = [matrices.queries[i], matrices.keys[j], steps.scores[i][j]];
@@ -99,33 +135,29 @@ drawings.flow = (figure, say) => {
       return `${written} ${equals(product, write.scores(score))}`;
     },
     scaled: (i, j) => {
-      const [score, scaled] = [steps.scores[i][j], steps.scaled[i][j]];
       const { scale, temperature } = settings;
-      const [left, right] = [write.scores(score), write.scaled(scaled)];
-      if (scale === 1) return `${left} ÷ ${shown(Number(temperature))} ${equals(held(left) / Number(temperature), right)}`;
-      const factor = shown(scale / temperature);
+      const right = write.scaled(steps.scaled[i][j]);
+      if (scale === 1) {
+        const { written, product } = divided(i, j);
+        return `${written} ${equals(product, right)}`;
+      }
+      const [left, factor] = [write.scores(steps.scores[i][j]), shown(scale / temperature)];
       return `${left} × ${factor} ${equals(held(left) * held(factor), right)}`;
     },
     masked: (i, j) => (steps.visible[i][j] ? say("staysAs", { number: write.masked(steps.masked[i][j]) }) : say("becomesHidden")),
     powers: (i, j) => {
-      const score = write.masked(steps.masked[i][j]);
-      const power = write.powers(steps.powers[i][j]);
-      return `e^${score} ${equals(Math.exp(held(score)), power)}`;
+      const { written, product } = powerOf(i, j);
+      return `${written} ${equals(product, write.powers(steps.powers[i][j]))}`;
     },
     weights: (i, j) => {
       const weight = write.weights(steps.weights[i][j]);
       if (settings.normalize !== "softmax") return weight;
       if (computed.includes("powers")) {
-        const [power, sum] = [steps.powers[i][j], sumOfPowers(i)].map(write.powers);
-        const share = /[·>]/.test(sum) ? NaN : held(power) / held(sum);
-        return `${power} ÷ ${sum} ${equals(share, weight)}`;
+        const { written, product } = quotientOf(i, j);
+        return `${written} ${equals(product, weight)}`;
       }
-      const power = (score) => (inWords ? `e^${write.masked(score)}` : `exp(${shown(score)})`);
-      const each = steps.masked[i].map(power);
-      const sum = each.length > 6 ? `${each[0]} + … + ${each.at(-1)}` : each.join(" + ");
-      const powers = steps.masked[i].map((score) => (Number.isFinite(score) ? Math.exp(held(write.masked(score))) : 0));
-      const share = powers[j] / powers.reduce((total, one) => total + one, 0);
-      return `${each[j]} ${inWords ? "÷" : "/"} (${sum}) ${equals(share, weight)}`;
+      const { written, product } = giving((further) => shareOf(i, j, writing("masked", further)), write.weights, weight);
+      return `${written} ${equals(product, weight)}`;
     },
     outputs: (i, j) => `${write.weights(steps.weights[i][j])} × ${ofValue(j)}`,
   };
@@ -136,9 +168,9 @@ drawings.flow = (figure, say) => {
       const { written, product } = scoreOf(a, b);
       return `${equals(product, write.scores(steps.scores[0][j])).startsWith("≈") ? "≈ " : ""}${written}`;
     },
-    scaled: (j) => `${write.scores(steps.scores[0][j])} ÷ ${shown(Number(settings.temperature))}`,
-    powers: (j) => `e^${write.masked(steps.masked[0][j])}`,
-    weights: (j) => [steps.powers[0][j], sumOfPowers(0)].map(write.powers).join(" ÷ "),
+    scaled: (j) => divided(0, j).written,
+    powers: (j) => powerOf(0, j).written,
+    weights: (j) => quotientOf(0, j).written,
     outputs: (j) => `${given.number_names.scores} ${steps.visible[0][j] ? write.scores(steps.scores[0][j]) : "−∞"}`,
   };
   const list = (numbers) => `[${numbers.map(shown).join(", ")}]`;
@@ -154,8 +186,14 @@ drawings.flow = (figure, say) => {
   // What a number of the mix of a query is the sum of.
   const ofQuality = (k, i = 0) => {
     const [weights, parts] = [steps.weights[i], matrices.values.map((value) => value[k])];
-    const [left, right] = [write.weights, parts.every(Number.isInteger) ? shown : write.values];
-    return `${names[k] ?? k + 1}: ${products(weights, parts, left, right)} ${equals(sumOf(weights, parts, left, right), write.outputs(steps.outputs[i][k]))}`;
+    const writeValue = parts.every(Number.isInteger) ? shown : write.values;
+    const left = (further) => {
+      const writeWeight = writing("weights", further);
+      return { written: products(weights, parts, writeWeight, writeValue), product: sumOf(weights, parts, writeWeight, writeValue) };
+    };
+    const right = write.outputs(steps.outputs[i][k]);
+    const { written, product } = giving(left, write.outputs, right);
+    return `${names[k] ?? k + 1}: ${written} ${equals(product, right)}`;
   };
   const ofRow = (stage, i) => {
     if (stage !== "outputs") return columns.map((column, j) => `${column} ${write[stage](steps[stage][i][j])}`).join(", ");
@@ -370,8 +408,8 @@ drawings.flow = (figure, say) => {
   };
   const choose = ({ i, j }) => {
     chosen = { i, j };
-    if (controls.row) controls.row.value = i ?? 0;
-    if (controls.column) controls.column.value = j ?? 0;
+    if (controls.row) controls.row.value = i ?? "";
+    if (controls.column) controls.column.value = j ?? "";
   };
   const showMoment = (place) => {
     release();
@@ -397,8 +435,15 @@ drawings.flow = (figure, say) => {
     if (name === "asker") return ask(askers[value]);
     if (name === "replacement") return putIn(given.replacements[value]);
     if (name === "row" || name === "column") {
+      if (value === "") {
+        release();
+        choose({ i: null, j: null });
+        return look();
+      }
       hold();
-      choose({ i: Number(controls.row?.value ?? 0), j: Number(controls.column?.value ?? 0) });
+      // A query alone is chosen with all its keys. A key alone is one of the first query.
+      const chosenIn = (control) => (control?.value ? Number(control.value) : null);
+      choose({ i: chosenIn(controls.row) ?? 0, j: chosenIn(controls.column) });
       return look();
     }
     settings[name] = value;
@@ -484,23 +529,39 @@ drawings.flow = (figure, say) => {
 
   // --- another word ---
 
-  // Of the drawing and its tables, what the rows and columns are called.
-  const relabel = () => {
-    for (const [kind, found] of [["row", rows], ["column", columns]]) {
-      for (const text of figure.querySelectorAll(`text[data-${kind}]:not(.of-query, .of-key)`)) text.textContent = found[text.dataset[kind]];
-      [...(controls[kind]?.options ?? [])].forEach((option, n) => (option.textContent = found[n]));
-    }
-    for (const end of figure.querySelectorAll("[data-end]:has(.of-word)")) {
-      const [role, place] = end.dataset.end.split(" ");
-      end.querySelector(".of-word").textContent = (role === "output" ? rows : columns)[place];
-    }
-    for (const [n, text] of figure.querySelectorAll(".sentence strong").entries()) text.textContent = columns[replacedAt + n];
+  const relabelTables = () => {
     const [ofPairs, ofOutputs] = figure.querySelectorAll(".numbers tbody");
     [...ofPairs.rows].forEach((row, n) => {
       row.cells[0].textContent = rows[Math.floor(n / columns.length)];
       row.cells[1].textContent = columns[n % columns.length];
     });
     [...(ofOutputs?.rows ?? [])].forEach((row, n) => (row.cells[0].textContent = rows[n]));
+  };
+  // Of the drawing and its tables, what the rows and columns are called.
+  const relabel = () => {
+    for (const [kind, found] of [["row", rows], ["column", columns]]) {
+      for (const text of figure.querySelectorAll(`text[data-${kind}]:not(.of-query, .of-key)`)) text.textContent = found[text.dataset[kind]];
+      for (const option of controls[kind]?.options ?? []) if (option.value) option.textContent = found[option.value];
+    }
+    for (const end of figure.querySelectorAll("[data-end]:has(.of-word)")) {
+      const [role, place] = end.dataset.end.split(" ");
+      end.querySelector(".of-word").textContent = (role === "output" ? rows : columns)[place];
+    }
+    for (const [n, text] of figure.querySelectorAll(".sentence strong").entries()) text.textContent = columns[replacedAt + n];
+    relabelTables();
+  };
+  // The table of these values in the same step has the same words, and their values.
+  const tableOfValues = [...(figure.closest(".step")?.querySelectorAll(".matrix[data-role=value] tbody") ?? [])].find(
+    (body) => [...body.rows].map((row) => row.cells[0].textContent).join("\n") === columns.join("\n"),
+  );
+  const fillValues = () => {
+    [...(tableOfValues?.rows ?? [])].forEach((row, j) => {
+      row.cells[0].textContent = columns[j];
+      row.querySelectorAll("td").forEach((cell, k) => {
+        cell.dataset.value = matrices.values[j][k];
+        cell.querySelector(".value").textContent = write.values(matrices.values[j][k]);
+      });
+    });
   };
   // The place at which the others stand.
   const replacedAt = columns.findIndex((word, j) => given.replacements.some((one) => one.columns[j] !== word));
@@ -510,15 +571,22 @@ drawings.flow = (figure, say) => {
     for (const name of ["queries", "keys", "values"]) matrices[name] = one[name].map((vector) => vector.map(numbers.held));
     compute();
     relabel();
+    fillValues();
     mix?.replace(matrices, one.value_texts);
   }
-  // What the mix was before is said of the last one that asks.
+  // The stage stays. At the mix, what it was before is said of the last one that asks.
   function putIn(one) {
+    const { stage } = moments[player.at()];
+    if (stage !== "outputs") {
+      before = null;
+      replace(one);
+      return turnTo(stage);
+    }
     const place = rows.length - 1;
     const [row, found] = [rows[place], named(steps.outputs[place])];
     before = say("wasBefore", { row, numbers: found });
     replace(one);
-    player.go(lastOf("outputs"));
+    player.go(lastOf(stage));
     choose({ i: null, j: null });
     hold(() => {
       const now = `${rows[place]}: ${named(steps.outputs[place])}`;
@@ -549,7 +617,9 @@ drawings.flow = (figure, say) => {
     matrices.keys = asker.keys.map((row) => row.map(numbers.held));
     settings.seen = asker.seen;
     compute();
+    relabelTables();
     mix.rename(rows[0], matrices.keys, write.keys);
+    entries.rename(rows[0]);
     look();
   }
 

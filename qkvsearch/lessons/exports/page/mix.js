@@ -114,8 +114,8 @@ const startMix = (figure, { number_names: called, in_words: inWords, shows_alone
     sum.setAttribute("visibility", ["powers", "weights"].includes(stage) ? "inherit" : "hidden");
     // Where rounded addends give another sum than the one shown, it is about that.
     const added = (found, writing, shownSum) => {
-      const seen = total(found.map((one) => numbers.held(writing(one).replace("≈", ""))));
-      return seen.toFixed(2) === Number(shownSum).toFixed(2) ? shownSum : `≈ ${shownSum}`;
+      const seen = total(found.map((one) => numbers.read(writing(one))));
+      return seen.toFixed(2) === numbers.read(shownSum).toFixed(2) ? shownSum : `≈ ${shownSum}`;
     };
     sum.querySelector(".amount").textContent =
       stage === "powers" ? added(powers[0], write.powers, write.powers(total(powers[0]))) : added(weights[0], write.weights, "1");
@@ -198,23 +198,26 @@ const startMix = (figure, { number_names: called, in_words: inWords, shows_alone
 };
 
 // The numbers of the query are typed where they stand. Returns what puts the fields there again,
-// and what sets their first numbers.
+// what calls them by another label, and what sets their first numbers.
 const startQuery = (figure, say, query, label, changed) => {
   const picture = figure.querySelector(".picture");
   const texts = [...picture.querySelectorAll(".of-query[data-n]")];
   const first = [...query];
   const editable = startEntries(say, changed, figure.getAttribute("aria-labelledby"));
-  const words = label.includes(" + ") ? label.split(" + ") : texts.length > 1 ? label.split(" ") : [label];
+  const wordsOf = (label) => (label.includes(" + ") ? label.split(" + ") : texts.length > 1 ? label.split(" ") : [label]);
   const fields = texts.map((text) => {
     const n = Number(text.dataset.n);
     const input = document.createElement("input");
     Object.assign(input, { type: "text", inputMode: "decimal", autocomplete: "off", className: "entry-of-query" });
-    input.setAttribute("aria-label", say("queryOf", { word: words[n] }));
     picture.append(input);
     const show = editable(input, { get: () => query[n], set: (number) => (query[n] = number) }, false);
     show();
-    return { text, input, show };
+    return { n, text, input, show };
   });
+  const rename = (label) => {
+    for (const { n, input } of fields) input.setAttribute("aria-label", say("queryOf", { word: wordsOf(label)[n] }));
+  };
+  rename(label);
   // Of a field, so much is left of its number.
   const [PADDING, LEAST] = [9, 48];
   const place = () => {
@@ -230,5 +233,5 @@ const startQuery = (figure, say, query, label, changed) => {
     first.forEach((number, n) => (query[n] = number));
     for (const { show } of fields) show();
   };
-  return { place, reset };
+  return { place, rename, reset };
 };

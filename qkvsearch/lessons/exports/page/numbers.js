@@ -86,12 +86,18 @@ const numbers = (() => {
   };
   // A power of e among others, the largest of which is `most`: whole numbers where that has three
   // digits, and from a million on a power of 10. A computer holds none above 10³⁰⁸.
-  const shownPower = (power, most) => {
-    if (!(power >= EXACT)) return withDecimals(power, most >= 100 && power >= 1 ? 0 : DIGITS);
+  // further: how many digits more than usual.
+  const shownPower = (power, most, further = 0) => {
+    if (!(power >= EXACT)) return withDecimals(power, (most >= 100 && power >= 1 ? 0 : DIGITS) + further);
     if (power === Infinity) return ">10³⁰⁸";
-    const [size, exponent] = power.toExponential(1).split("e+");
+    const [size, exponent] = power.toExponential(2 + further).split("e+");
     return `${size}·10${[...exponent].map((digit) => RAISED[digit]).join("")}`;
   };
+  // The number that one of these texts says; NaN where it says only that it is larger.
+  const read = (text) =>
+    held(
+      text.replace("−", "-").replace("≈", "").replace(/·10(.+)/, (_, raised) => `e${[...raised].map((digit) => RAISED.indexOf(digit)).join("")}`),
+    );
 
   // The shade of a weight; from the middle of two it is the deeper one.
   const heat = (number) =>
@@ -146,5 +152,5 @@ const numbers = (() => {
     return Math.abs(number - Number(shown(wanted).replace("−", "-").replace("≈", ""))) <= 1e-9 * Math.max(1, Math.abs(number));
   };
 
-  return { one, gives, shown, areExact, shownExactly, decimalsOf, withDecimals, shownPower, held, heat, isRight, isAnswer, hint };
+  return { one, gives, shown, areExact, shownExactly, decimalsOf, withDecimals, shownPower, held, read, heat, isRight, isAnswer, hint };
 })();
