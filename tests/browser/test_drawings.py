@@ -631,7 +631,7 @@ def test_a_word_under_the_pointer_is_alone_and_a_head_is_chosen_at_a_glance(visi
         assert figure.locator('select[data-control="layer"]').input_value() == "2"
         assert figure.locator('select[data-control="head"]').input_value() == "3"
         press(figure, "step")
-        assert "layer 2, head 4" in figure.locator(".told").inner_text()
+        assert "layer 3, head 5" in figure.locator(".told").inner_text()
 
 
 # --- for everyone ---
