@@ -10,7 +10,7 @@ const STEPS = 200;
 const ROUND = [1, 2, 5, 10];
 const YEAR = /^\d{4}$/;
 
-// The fields in which one is typing: filters that were drawn anew would take away what is typed.
+// Where one is typing: drawing the filters anew would take it away.
 const unfinished = new WeakSet();
 let later = null;
 
@@ -20,12 +20,12 @@ export function onceTyped(draw) {
   if (!later) draw();
 }
 
-/** What a field that one types in does. A number is typed once it is told by `change`; a day is told with each digit of
- *  its year, and is typed once the field is left. */
+/** What a field does in which one types. A number is typed at its `change`; a day, told with each digit of its year,
+ *  once the field is left. */
 function typing(told) {
   const end = ({ target }) => {
     unfinished.delete(target);
-    // By then the next field has the focus.
+    // Once the next field has the focus.
     setTimeout(() => later && onceTyped(later));
   };
   return {
@@ -76,8 +76,8 @@ export function turned(filter, columns) {
   return first > last ? `${column.name}:${value(ends[1], ends[0])}` : filter;
 }
 
-/** A heading with what its numbers are typed in, and a range with a slider of two thumbs and two fields; null for a column that is no such. mine: what was chosen of the
- *  column; put: told the value that takes its place, "" for none. */
+/** A heading, and a range with two fields and a slider; null for a column without one. mine: what was chosen of it;
+ *  put: told the value in its place, "" for none. */
 export function slider(column, counts, mine, put) {
   // A range that was chosen can be changed even where nothing is left in it.
   const hasEnds = Object.keys(counts).length > 0 || (mine.length > 0 && column.least !== null);
@@ -111,7 +111,7 @@ function stored(end, size, side) {
   return String(side < 0 ? Math.ceil((end - 0.5) * size) : Math.ceil((end + 0.5) * size) - 1);
 }
 
-/** The fields and the slider, which follow each other. hints: what the fields say while they are empty; take: told both ends, null where one is open. */
+/** The fields and the slider, which follow each other. hints: of empty fields; take: told both ends, null for open. */
 function drawn({ column, name, lowest, highest, step, from, to, hints }, take) {
   const called = (word) => say(word, { column: text(headingOf(column)).slice(0, 60) }) + (name ? ` (${name})` : "");
   const typed = (word, end, hint) => {
@@ -153,8 +153,8 @@ function drawn({ column, name, lowest, highest, step, from, to, hints }, take) {
   return [heading, el("div", { class: "range" }, fields[0], dash, fields[1], highest > lowest ? line : null)];
 }
 
-/** Two fields for days of one's own above boxes of years or months; null for other columns, and for dates of any era,
- *  which are no days of a calendar. */
+/** Two fields for days above boxes of years or months; null for other columns, and for dates of any era, which are no
+ *  days of a calendar. */
 export function dates(column, counts, mine, put) {
   if (column.shown_as !== "date" || !Object.keys(counts).every((value) => /^\d{4}/.test(value))) return null;
   const [least = "", most = ""] = endsOf(mine.find((one) => isRange(one) && !(one in counts)) ?? "");
