@@ -51,7 +51,10 @@ def slide(figure, name, value):
 
 
 def pick(figure, name, value):
-    figure.locator(f'select[data-control="{name}"]').select_option(str(value))
+    choice = figure.locator(f'select[data-control="{name}"]')
+    # By value alone: what a layer is called is its number from 1, the value of another one.
+    option = choice.locator(f'option[value="{value}"]').element_handle()
+    choice.select_option(element=option)
 
 
 # --- attention ---
