@@ -209,11 +209,11 @@ def _similar_columns(query: Query, reader: QueryReader) -> Iterator[str]:
     from difflib import get_close_matches
 
     columns = reader.catalog.catalog_columns
+    # A name with spaces is typed with underscores.
+    names = list(map(underscored, columns.names))
     typed = dict.fromkeys(FIELD_TYPED.findall(query.typed.text))
     for name, word in islice(typed, MAX_FIELD_NAMES):
         pause()
-        # A name with spaces is typed with underscores.
-        names = list(map(underscored, columns.names))
         near = [] if columns.has(name) else get_close_matches(name, names, 1)
         if near:
             yield f"There is no column “{name}”. Did you mean {near[0]}:{word}?"
