@@ -61,19 +61,6 @@ export function owned(value, most = 300) {
   return el("bdi", whole === letters ? {} : { title: whole.slice(0, 2000) }, letters);
 }
 
-const LONGEST_TITLE = 80;
-
-/** A title for a small card: of an endless one its beginning, which ends with a word where words have blanks. */
-export function shortTitle(title) {
-  const whole = text(title);
-  if (whole.length <= LONGEST_TITLE) return whole;
-  const beginning = whole.slice(0, LONGEST_TITLE);
-  return `${beginning.replace(/[,;:]?\s+\S*$/, "")}…`;
-}
-
-/** What the mouse tells of it: the whole where it was cut, otherwise nothing. */
-export const wholeTitle = (title) => (shortTitle(title) === text(title) ? null : brief(title, 300));
-
 /** A web address, or null for any other text, such as a script. */
 export function address(cell) {
   const to = URL.canParse(cell) ? new URL(cell) : null;

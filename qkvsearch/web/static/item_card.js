@@ -1,8 +1,17 @@
 // An item as people know it: its picture, its title as a link, its price and its other cells. Pages that list items
 // beside the search page show the same of them as the search page does.
 import { ask, Refused } from "./api.js";
-import { el, owned, shortTitle, wholeTitle } from "./dom.js";
-import { cellOf, cells, offer, ownAddress, picture, readPrices } from "./search/cells.js";
+import { el, owned } from "./dom.js";
+import {
+  cellOf,
+  cells,
+  offer,
+  ownAddress,
+  picture,
+  readPrices,
+  shortTitle,
+  wholeTitle,
+} from "./search/cells.js";
 import { facts } from "./words.js";
 
 // Columns to show, as `facets` describes them.

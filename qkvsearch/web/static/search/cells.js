@@ -1,10 +1,11 @@
 // Cells as people read them: lengths of time, amounts of money, dates, lists, links and images.
-import { address, el, owned, text } from "../dom.js";
+import { address, brief, el, owned, text } from "../dom.js";
 import { marked } from "../marked.js";
 import { money } from "../numbers.js";
 import { say } from "../words.js";
 
 const LONGEST = 90;
+const LONGEST_TITLE = 80;
 // What catalogs call whether, or how many of, an item can be had.
 const STOCK = /^((in|on)[_ ]?)?(stock|hand)$|^availab(le|ility)$|^库存$|^有货$/i;
 const SECONDS = { seconds: 1, minutes: 60, hours: 3600 };
@@ -183,3 +184,14 @@ export function cells(hit, columns, find) {
 const isApart = (column, cell) => !column.display || Boolean(address(cell));
 
 const link = (name, to) => el("a", { href: to, rel: "noreferrer" }, name, " ", owned(to.host, 40));
+
+/** A title for a small card: of an endless one its beginning, which ends with a word where words have blanks. */
+export function shortTitle(title) {
+  const whole = text(title);
+  if (whole.length <= LONGEST_TITLE) return whole;
+  const beginning = whole.slice(0, LONGEST_TITLE);
+  return `${beginning.replace(/[,;:]?\s+\S*$/, "")}…`;
+}
+
+/** What the mouse tells of it: the whole where it was cut, otherwise nothing. */
+export const wholeTitle = (title) => (shortTitle(title) === text(title) ? null : brief(title, 300));

@@ -1,11 +1,11 @@
 // The list of results: titles, what matched, a bar of the score, and reasons that open.
-import { brief, byId, el, shortTitle, wholeTitle } from "../dom.js";
+import { brief, byId, el } from "../dom.js";
 import { bar, figures, legend, reach } from "../heads.js";
 import { finder, marked } from "../marked.js";
 import { refusal } from "../server.js";
 import { number, say } from "../words.js";
 import { announce } from "../shell.js";
-import { cells, offer, ownAddress, picture, readPrices } from "./cells.js";
+import { cells, offer, ownAddress, picture, readPrices, shortTitle, wholeTitle } from "./cells.js";
 
 let given = [];
 // What makes a panel of reasons, once somebody wants one.
