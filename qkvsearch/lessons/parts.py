@@ -129,11 +129,15 @@ class Matrix:
 
 @dataclass(frozen=True)
 class ShownTable:
-    """Rows of words and numbers under headings."""
+    """Rows of words and numbers under headings.
+
+    kinds: words that have a colour in the lesson's drawings, in the order of those colours.
+    """
 
     caption: str
     columns: Sequence[str]
     rows: Sequence[Sequence[str | float]]
+    kinds: Sequence[str] = ()
 
 
 @dataclass(frozen=True, eq=False)

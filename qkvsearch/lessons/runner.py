@@ -283,7 +283,7 @@ class _LessonRun:
                 return [_matrix(fields)]
             case "table":
                 rows = [[_plain(cell) for cell in row] for row in fields["rows"]]
-                return [ShownTable(fields["caption"], fields["columns"], rows)]
+                return [ShownTable(**{**fields, "rows": rows})]
             case "curve":
                 values = np.asarray(fields["values"])
                 return [Curve(fields["caption"], fields["x"], values)]

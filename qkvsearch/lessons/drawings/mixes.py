@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from qkvsearch.lessons.drawings.one_query import UNSEEN, kind_class
+from qkvsearch.lessons.drawings.one_query import UNSEEN
 from qkvsearch.lessons.drawings.strips import number_of
-from qkvsearch.lessons.drawings.svg import cut, number, picture, rect, text, wide
+from qkvsearch.lessons.drawings.svg import cut, kind_class, number, picture, rect, text, wide
 from qkvsearch.lessons.markup import Html, element
 from qkvsearch.lessons.messages import say
 

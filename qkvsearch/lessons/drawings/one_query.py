@@ -21,7 +21,17 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from qkvsearch.lessons.drawings.strips import number_of, strengths, strip
-from qkvsearch.lessons.drawings.svg import LETTER, cut, line, number, picture, rect, text, wide
+from qkvsearch.lessons.drawings.svg import (
+    LETTER,
+    cut,
+    kind_class,
+    line,
+    number,
+    picture,
+    rect,
+    text,
+    wide,
+)
 from qkvsearch.lessons.markup import Html, element
 from qkvsearch.lessons.messages import say, shown
 
@@ -75,8 +85,6 @@ OUTLINE = 22
 MAX_NUMBERS = 3
 # So many boxes a strip has at most.
 MAX_BOXES = 40
-# Of the numbers of values, so many have a colour of their own.
-N_KINDS = 6
 # Below this, a part of the mix is not drawn, and not written as an addend.
 UNSEEN = 0.0005
 # So many addends are written beside a bar.
@@ -103,10 +111,8 @@ def one_query(part: Flow, place: str) -> Html:
         heading,
         element("g", *ties, class_="ties", fill="none", data_role="query"),
         *labels,
+        element("g", *[_track(y, columns) for y in columns.heights], class_="tracks"),
     ]
-    if part.has_weights:
-        tracks = [_track(y, columns) for y in columns.heights]
-        inner.append(element("g", *tracks, class_="tracks"))
     inner.append(element("g", *cells, class_="cells", data_stage=stage))
     inner.append(_axis(part, columns))
     height = columns.end + 6
@@ -212,11 +218,6 @@ def _box_numbers(vectors: np.ndarray) -> list[Html]:
         return []
     middles = [KEYS + (k + 0.5) * side - 1 for k in range(vectors.shape[1])]
     return [text(x, 48, str(k), "middle", class_="side") for k, x in enumerate(middles, start=1)]
-
-
-def kind_class(kind: int) -> str:
-    """Return the class of what has the colour of a number of the values."""
-    return f"kind-{kind % N_KINDS}"
 
 
 def _keys(

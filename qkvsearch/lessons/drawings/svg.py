@@ -7,6 +7,8 @@ from qkvsearch.lessons.markup import Html, element, joined
 # Of a letter, in parts of the size of its type; a Chinese character takes two.
 LETTER = 0.56
 SIZE = 13
+# Of the numbers of values, so many have a colour of their own.
+N_KINDS = 6
 
 
 def picture(
@@ -43,6 +45,11 @@ def number(value: float) -> str:
     """
     text = f"{value:.1f}".removesuffix(".0")
     return "0" if text == "-0" else text
+
+
+def kind_class(kind: int) -> str:
+    """Return the class of what has the colour of a number of the values."""
+    return f"kind-{kind % N_KINDS}"
 
 
 def text(x: float, y: float, words: str, anchor: str = "start", **attributes: str) -> Html:

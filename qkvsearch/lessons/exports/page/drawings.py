@@ -48,7 +48,10 @@ def drawing(part: Drawing, lesson: str) -> Html:
         controls = CONTROLS[type(part)](part, place)
         shown.insert(1, element("div", *controls, class_="controls", hidden=True))
         # Below, as it may take several lines, and the picture is to stay where it is.
-        shown.append(element("p", class_="told", role="status"))
+        answer = [element("p", class_="told", role="status")]
+        if isinstance(part, Flow) and (pair := _pair(part, place)):
+            answer.insert(0, element("div", *pair, class_="controls pair", hidden=True))
+        shown.append(element("div", *answer, class_="answer"))
     return element(
         "figure",
         *shown,
@@ -177,8 +180,6 @@ def _flow(part: Flow, place: str) -> list[Html]:
         button(part.stage_name(stage), "stage", data_stage=stage, aria_pressed="false")
         for stage in part.stages
     ]
-    rows = [(str(i), str(row)) for i, row in enumerate(part.bench.rows)]
-    columns = [(str(j), str(column)) for j, column in enumerate(part.columns)]
     controls = []
     known = part.computed[: part.computed.index(part.stages[0])]
     if known:
@@ -199,12 +200,6 @@ def _flow(part: Flow, place: str) -> list[Html]:
     if part.replacements:
         others = [(str(n), one.label) for n, one in enumerate(part.replacements)]
         settings.append(choice("replacement", part.replaced, others, "0", place))
-    # No pair is chosen at first.
-    unchosen = ("", say("choose"))
-    if len(rows) > 1:
-        settings.append(choice("row", part.asks, [unchosen, *rows], "", place))
-    if len(columns) > 1:
-        settings.append(choice("column", part.asked, [unchosen, *columns], "", place))
     settings += mask_choice(part.bench, place)
     if part.has_weights and part.bench.normalize == "softmax":
         range_: dict[str, Any] = {"least": 0.1, "most": 4, "by": 0.1}
@@ -221,6 +216,18 @@ def _flow(part: Flow, place: str) -> list[Html]:
     if part.tries:
         controls.append(element("p", prose(part.tries), class_="tries"))
     return controls
+
+
+def _pair(part: Flow, place: str) -> list[Html]:
+    """Return what chooses a query and a key without pointing; at first none is chosen."""
+    rows = [(str(i), str(row)) for i, row in enumerate(part.bench.rows)]
+    columns = [(str(j), str(column)) for j, column in enumerate(part.columns)]
+    unchosen = ("", say("choose"))
+    return [
+        choice(name, label, [unchosen, *words], "", place)
+        for name, label, words in (("row", part.asks, rows), ("column", part.asked, columns))
+        if len(words) > 1
+    ]
 
 
 # Of drawings that answer; a `Total` does not.

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from qkvsearch.lessons.drawings.svg import line, text
+from qkvsearch.lessons.drawings.svg import kind_class, line, text
 from qkvsearch.lessons.exports.document import ROLE_NAMES
 from qkvsearch.lessons.markup import Html, element, grid, joined, mathematics
 from qkvsearch.lessons.messages import say, shown
@@ -47,17 +47,24 @@ def matrix(part: Matrix, note: str = "", **attributes: str) -> Html:
 
 def table(part: ShownTable) -> Html:
     """Return words and numbers under headings; the first column names its row."""
-    rows = [(shown(first), cells_of(others)) for first, *others in part.rows]
+    rows = [(shown(first), cells_of(others, part.kinds)) for first, *others in part.rows]
     caption = element("caption", element("span", mathematics(part.caption), class_="name"))
     entries = (entry for row in part.rows for entry in enumerate(row))
     numeric = {j for j, entry in entries if j and not isinstance(entry, str)}
     return _figure("table", grid(caption, part.columns, rows, numeric))
 
 
-def cells_of(entries: Iterable[str | float]) -> list[Html]:
-    """Return the cells of a row, words as they are and numbers with all their digits."""
+def cells_of(entries: Iterable[str | float], kinds: Sequence[str] = ()) -> list[Html]:
+    """Return the cells of a row, words as they are and numbers with all their digits.
+
+    kinds: words that stand behind the colour that they have in drawings.
+    """
+    colours = {
+        kind: element("span", class_=f"swatch {kind_class(k)}", aria_hidden="true")
+        for k, kind in enumerate(kinds)
+    }
     return [
-        element("td", mathematics(entry))
+        element("td", colours.get(entry, ""), mathematics(entry))
         if isinstance(entry, str)
         else element("td", shown(entry), class_="number", data_value=float(entry))
         for entry in entries
