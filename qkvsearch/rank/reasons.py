@@ -69,6 +69,8 @@ ADDED = re.compile(r"\[[A-Z]+\]|</?\w+>")
 # without spaces.
 ASCII_WORD = r"[^\W\d_]{3,}(?:['-][^\W\d_]+)*"
 WORD = rf"{ASCII_WORD}|[{UNSPACED}]+"
+# Where one pair of characters ends with the character that the next one begins with.
+OVERLAP = re.compile(rf"([{UNSPACED}]) \1")
 
 
 class Reason(NamedTuple):
@@ -184,8 +186,9 @@ class WordReasons:
         if ADDED.fullmatch(label) or not has_letters or word in self.unlisted:
             return OVERALL
         if word not in self.words and HAS_UNSPACED(word):
-            # An encoder's token of Chinese is a piece of what was typed without blanks.
-            return next((run for run in self.words if word in run), word)
+            # A token of Chinese is a piece of what was typed without blanks; so are two that overlap.
+            piece = OVERLAP.sub(r"\1", word)
+            return next((run for run in self.words if piece in run), piece)
         return word
 
 

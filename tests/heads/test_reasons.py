@@ -71,12 +71,14 @@ def test_a_word_is_the_same_in_every_head_however_it_is_written():
 def test_a_run_of_chinese_is_one_word():
     drawn = [
         ScoreComponent("lexical", "意力", "意力", 1.0),
+        ScoreComponent("lexical", "注意 意力", "注意 意力", 0.5),
         ScoreComponent("minilm", "注", "注", 0.5),
         ScoreComponent("static", "机", "机", 0.25),
     ]
     found = reasons("注意力 机制", drawn)
     assert texts(found)[0].startswith("注意力: ")
     assert texts(found)[1] == "similar meaning to 机制"
+    assert [reason.value for reason in found] == [2.0, 0.25]
 
 
 def test_what_says_nothing_alone_is_the_text_as_a_whole():

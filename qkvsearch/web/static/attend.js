@@ -25,6 +25,8 @@ const PADDING = "<PAD>";
 // A sentence of more characters is likely to have more weights than an answer may have.
 const LONG = 120;
 const VIEWS = ["one", "mean"];
+// What takes longer than so many milliseconds is said to be under way.
+const PATIENCE = 400;
 const given = state();
 const whole = (name) => (/^\d+$/.test(given.get(name) ?? "") ? Number(given.get(name)) : null);
 
@@ -112,14 +114,25 @@ function asks() {
   }
   keep();
   if (chosen.text.trim()) {
+    busy(true);
     send(question());
     return;
   }
   send.forget();
+  busy(false);
   reading = null;
   byId("reading").hidden = true;
   byId("size").textContent = say("empty");
   byId("notes").replaceChildren();
+}
+
+let saying = 0;
+
+/** Whether an answer is under way: what is shown meanwhile is an older one. */
+function busy(is) {
+  clearTimeout(saying);
+  byId("reading").setAttribute("aria-busy", String(is));
+  if (is) saying = setTimeout(() => (byId("size").textContent = say("loading")), PATIENCE);
 }
 
 let keeping = 0;
@@ -145,6 +158,8 @@ function keep() {
 }
 
 function fail(error) {
+  busy(false);
+  if (byId("size").textContent === say("loading")) byId("size").textContent = "";
   byId("notes").replaceChildren(el("p", { class: "note bad" }, say("failed", { detail: refusal(error) })));
   announce(refusal(error));
 }
@@ -161,6 +176,7 @@ function recordedPlace({ text, mask, hide, against }) {
 // --- what is shown ---
 
 function show({ answer, control: other }, asked, isNewest) {
+  busy(!isNewest);
   const before = reading?.words[chosen.word];
   reading = new Reading(answer);
   const isRecorded = asked.encoder === RECORDED;
@@ -228,7 +244,7 @@ function place(before) {
   } else if (before !== undefined && names[chosen.word] !== before && names.includes(before)) {
     chosen.word = names.indexOf(before);
   }
-  const first = names.findIndex((word) => !isSpecial(word));
+  const first = names.findIndex((word) => !isSpecial(word) && /[\p{L}\p{N}]/u.test(word));
   chosen.word = within(chosen.word, names.length) ?? Math.max(first, 0);
   if (hasLayers && chosen.layer === null && chosen.head === null) [chosen.layer, chosen.head] = mostTelling(chosen.word);
   chosen.layer = within(chosen.layer, layers) ?? Math.max(layers - 1, 0);

@@ -393,3 +393,33 @@ def test_on_a_telephone_nothing_hangs_out_and_a_table_shows_that_it_scrolls(
         box = page.locator("#cosines")
         if box.evaluate("box => box.scrollWidth > box.clientWidth"):
             assert "gradient" in box.evaluate("box => getComputedStyle(box).backgroundImage")
+
+
+def test_what_takes_a_while_is_said_to_be_under_way(visit, layered):
+    with visit(layered, SENTENCE, ("net::ERR_FAILED",)) as page:
+        page.wait_for_selector("#sentence-words [aria-current]")
+        check_busy(page)
+
+
+def check_busy(page):
+    held = []
+    page.route("**/api/v1/attend?**", lambda route: held.append(route))
+    before = page.text_content("#size")
+    page.fill("#text", "deep season")
+    page.wait_for_selector("#reading[aria-busy=true]")
+    page.wait_for_function("() => document.getElementById('size').textContent === 'Loading…'")
+    held.pop().continue_()
+    page.wait_for_selector("#reading[aria-busy=false]")
+    assert page.text_content("#size") not in (before, "Loading…")
+    page.fill("#text", "deep")
+    page.wait_for_function("() => document.getElementById('size').textContent === 'Loading…'")
+    held.pop().abort()
+    page.wait_for_selector("#notes .bad")
+    page.wait_for_selector("#reading[aria-busy=false]")
+    assert page.text_content("#size") == ""
+
+
+def test_a_sentence_opens_on_a_word(visit, layered):
+    with visit(layered, "/attend?text=%2C+deep+season&encoder=minilm&layer=1&head=0") as page:
+        page.wait_for_selector("#sentence-words [aria-current]")
+        assert page.text_content("#sentence-words [aria-current] .written") == "deep"
