@@ -186,7 +186,7 @@ class WordReasons:
         if ADDED.fullmatch(label) or not has_letters or word in self.unlisted:
             return OVERALL
         if word not in self.words and HAS_UNSPACED(word):
-            # A token of Chinese is a piece of what was typed without blanks; so are two that overlap.
+            # A Chinese token is a piece of what was typed without blanks, as are two that overlap.
             piece = OVERLAP.sub(r"\1", word)
             return next((run for run in self.words if piece in run), piece)
         return word

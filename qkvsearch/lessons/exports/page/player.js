@@ -52,13 +52,10 @@ const startPlayer = (figure, { moments, show, pause, stride = 1 }) => {
   });
   button("back")?.addEventListener("click", () => turnTo(place - 1));
   button("restart").addEventListener("click", () => turnTo(0));
-  // What goes back is there once something was done; what has the focus does not leave with it.
-  for (const kind of ["input", "click"]) figure.addEventListener(kind, () => figure.classList.add("begun"));
-  button("restart").addEventListener("click", (event) => {
-    figure.classList.remove("begun");
-    button("play").focus();
-    event.stopPropagation();
-  });
+  // What goes back has something to do once something was done.
+  for (const kind of ["input", "click"]) {
+    figure.addEventListener(kind, ({ target }) => figure.classList.toggle("begun", target !== button("restart")));
+  }
   const open = () => {
     turnTo(0);
     isOpening = true;
