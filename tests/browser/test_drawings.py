@@ -417,7 +417,10 @@ def test_a_drawing_plays_stops_and_is_stepped(visit, lesson_file):
         pairs = [("scores", f"{row} · {column}") for row in "abc" for column in "abc"]
         later = [(stage, row) for stage in ("masked", "weights", "outputs") for row in "abc"]
         assert moments == [*pairs, *later]
-        press(figure, "restart")
+        press(figure, "restart")  # as it opened: the first stage as a whole
+        assert figure.locator(".cell.chosen").count() == 0
+        press(figure, "step")
+        assert told.inner_text() == first
         press(figure, "step")
         second = told.inner_text()
         assert first != second

@@ -70,13 +70,13 @@ SMALL = 12
 ROOM = 2.0
 # The room for a bar's number, and how far below the bar's middle its calculation stands.
 AMOUNT = 46
-BELOW_BAR = 20
+BELOW_BAR = 19
 # The room for a number of the query, which may be typed there.
 ENTRY = 52
 # The height of a line; one with numbers below its name is higher, by so much.
-LINE = 26
-NUMBER_LINE = 13
-MIX_LINE = 23
+LINE = 24
+NUMBER_LINE = 11
+MIX_LINE = 21
 SUM_LINE = 30
 # The line that says what an outline is, and the length of one there.
 LEGEND = 20

@@ -264,15 +264,17 @@ drawings.flow = (figure, say) => {
     const [i, j] = cell.dataset.at.split(" ").map(Number);
     const number = steps[stage][i][j];
     const [box, text] = cell.children;
-    const share = isReached && Number.isFinite(number) ? Math.min(Math.abs(number) / most, 1) : 0;
+    const hides = hasWeights && !steps.visible[i][j] && ["masked", "powers", "weights"].includes(stage);
+    // The outline of a hidden bar says how long it was.
+    const length = isOne && hides && stage === "masked" ? (steps.scaled ?? steps.scores)[i][j] : number;
+    const share = isReached && Number.isFinite(length) ? Math.min(Math.abs(length) / most, 1) : 0;
     measure(box, share);
     // A bar below 0 ends where the others begin.
-    if (isOne) box.setAttribute("transform", `translate(${(zero - (number < 0 ? share : 0)) * box.dataset.wide} 0)`);
+    if (isOne) box.setAttribute("transform", `translate(${(zero - (length < 0 ? share : 0)) * box.dataset.wide} 0)`);
     box.classList.toggle("minus", number < 0);
     text.classList.toggle("veiled", !isReached);
     if (text.textContent || isReached) text.textContent = text.dataset.small ? "" : cellText(number);
     cell.dataset.value = number;
-    const hides = hasWeights && !steps.visible[i][j] && ["masked", "powers", "weights"].includes(stage);
     cell.classList.toggle("hides", hides && isReached);
   };
 
@@ -632,7 +634,6 @@ drawings.flow = (figure, say) => {
     if (askers.length) ask(askers[0]);
     if (given.replacements.length) replace(given.replacements[0]);
     compute();
-    if (!isOne) return player.go(0);
     player.open();
     choose({ i: null, j: null });
     look();
