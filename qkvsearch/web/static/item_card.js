@@ -60,8 +60,11 @@ export const addressOf = (item) =>
 /** The picture of an item in its square; null where the catalog has none. */
 export const pictureOf = (item) => picture(item, columns);
 
+/** What it costs and whether it can be had; null where nothing says so. */
+export const offerOf = (item) => offer(item, columns);
+
 /** What is said of an item: its title in a heading of this level, what it costs and its cells. */
 export function about(item, level = "h3") {
   const title = el("a", { class: "title", href: addressOf(item), rel: "noreferrer", title: wholeTitle(item.title || item.id) }, owned(shortTitle(item.title || item.id)));
-  return [el(level, {}, title), offer(item, columns), cells(item, columns, null)];
+  return [el(level, {}, title), offerOf(item), cells(item, columns, null)];
 }

@@ -3,6 +3,8 @@ import { text } from "../dom.js";
 import { PLACE } from "./plane.js";
 
 const LONGEST_NAME = 32;
+// On a canvas of a telephone's width, so many hits have names: more would cover the map.
+const NAMES_ON_NARROW = 3;
 // The radius of a ring around a hit, and of the star.
 const RING = 6;
 const STAR = 11;
@@ -104,7 +106,8 @@ function drawNames(context, view, { from, name, hits }, ink, covered) {
   const start = view.toScreen(...from);
   const ends = hits.map((hit) => view.toScreen(...hit[PLACE]));
   const taken = [around(start, STAR), ...ends.map((end) => around(end, RING))];
-  const names = [[start, name, true], ...ends.map((end, i) => [end, hits[i].title, false])];
+  const named = view.width < NARROW ? NAMES_ON_NARROW : hits.length;
+  const names = [[start, name, true], ...ends.slice(0, named).map((end, i) => [end, hits[i].title, false])];
   star(context, start, ink);
   for (const [place, whole, isBold] of names) label(context, view, place, whole, isBold, ink, covered, taken, start, ends);
 }
@@ -165,7 +168,9 @@ function star(context, [x, y], ink) {
 
 const shortName = (whole) => {
   const letters = [...text(whole)];
-  return letters.length > LONGEST_NAME ? `${letters.slice(0, LONGEST_NAME).join("")}…` : letters.join("");
+  if (letters.length <= LONGEST_NAME) return letters.join("");
+  const beginning = letters.slice(0, LONGEST_NAME).join("");
+  return `${beginning.replace(/[,;:]?\s+\S*$/, "")}…`;
 };
 
 const fontOf = (ink, isBold) => `${isBold ? "600 " : ""}${ink.font}`;
