@@ -175,7 +175,9 @@ function wordTable({ map: every, heads, score }, head, numbers) {
   const query = rest(map.query, map.cut.query);
   const whole = head ? total(Object.keys(heads).filter((one) => family(one) === head).map((one) => heads[one])) : score;
   const across = { scope: "row", colspan: query.length + 1 };
-  const beside = (label, value, shown) => el("tr", {}, el("th", across, label), figure(value, signed(shown)));
+  // Where the table is scrolled, its words stay in sight.
+  const acrossSays = (label) => el("th", across, el("span", { class: "stays" }, label));
+  const beside = (label, value, shown) => el("tr", {}, acrossSays(label), figure(value, signed(shown)));
   const sums = cells.map(total);
   // As they are shown, the words of the query and what is of no word add up to the score, and the words of the
   // item in each column to its sum. The constant is the same in every hit.
@@ -189,7 +191,7 @@ function wordTable({ map: every, heads, score }, head, numbers) {
     el(
       "tr",
       { class: "sums" },
-      el("th", across, head ? named(head) : say("score")),
+      acrossSays(head ? named(head) : say("score")),
       figure(whole, say("sum", { score: number(numbers.one(whole), 3) })),
     ),
   ];
