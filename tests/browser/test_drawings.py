@@ -302,11 +302,30 @@ def test_what_flows_lies_where_python_lays_it(name, visit, lesson_file, course):
     drawn = flow.pictures("here")[-1]
     group = re.search(r'<g class="flows".*?</g>', drawn, re.DOTALL)[0]
     wanted = re.findall(r' d="([^"]+)"', group)
-    with visit(lesson_file("ask-match-mix")) as page:
+    # On a telephone, where the drawing is as wide as Python draws it.
+    with visit(lesson_file("ask-match-mix"), viewport={"width": 390, "height": 844}) as page:
         paths = page.locator(f'[data-place="ask-match-mix.{name}"] .flows path')
         found = paths.evaluate_all("all => all.map(one => one.getAttribute('d'))")
     for ours, theirs in zip(wanted, found, strict=True):
         np.testing.assert_allclose(numbers_of(ours), numbers_of(theirs), atol=0.11)
+
+
+@pytest.mark.parametrize("name", ["search", "attend"])
+def test_what_flows_is_wider_where_there_is_room_and_stays_inside(name, visit, lesson_file):
+    thickest = []
+    for width in (390, 1280):
+        with visit(lesson_file("ask-match-mix"), viewport={"width": width, "height": 844}) as page:
+            figure = page.locator(f'[data-place="ask-match-mix.{name}"]')
+            ribbons = figure.locator(".flows path").evaluate_all(
+                """all => all.map(one => {
+                  const { right } = one.getBoundingClientRect();
+                  return [Number(one.getAttribute("stroke-width")), right];
+                })"""
+            )
+            edge = figure.bounding_box()["x"] + figure.bounding_box()["width"]
+            thickest.append(max(wide for wide, _ in ribbons))
+            assert all(right + wide / 2 < edge for wide, right in ribbons)
+    assert thickest[1] > 2 * thickest[0]
 
 
 def numbers_of(path):

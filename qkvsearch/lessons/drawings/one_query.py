@@ -8,7 +8,8 @@ colour of its own, and below each bar stands how its number comes about.
 
 The page's script makes the picture as wide as its place. So what it moves has `data-x`, what it
 widens `data-narrow`, and `data-share` or `data-grow` say which share of the additional width that
-takes, all of it where they are left out. `data-shift` moves a whole group.
+takes, all of it where they are left out. `data-shift` moves a whole group; `data-gutter` is the
+share that stays free at the right edge.
 """
 
 from __future__ import annotations
@@ -58,6 +59,8 @@ MAX_FLOW = 18
 MIN_FLOW = 0.6
 # The radius of its innermost turn.
 BEND = 5
+# Of the additional width, the share by which that room and what flows there get wider.
+GUTTER_SHARE = 0.12
 # A value's label is a little narrower than `cut` estimates.
 VALUE_ROOM = WIDE - GUTTER - VALUES + 8
 # How high the bar of a 1 is, of a value.
@@ -126,7 +129,8 @@ def one_query(part: Flow, place: str) -> Html:
         inner.append(mixed)
     title = say("{caption}: each query and key", caption=part.caption)
     drawn = picture(WIDE, height, place, title, part.told, *inner, early=early)
-    return Html(drawn.replace("<svg ", '<svg data-stretch="yes" ', 1))
+    gutter = f' data-gutter="{number_of(GUTTER_SHARE)}"' if part.has_values else ""
+    return Html(drawn.replace("<svg ", f'<svg data-stretch="yes"{gutter} ', 1))
 
 
 @dataclass(frozen=True)
