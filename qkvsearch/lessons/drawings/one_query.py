@@ -501,7 +501,7 @@ def _mix(part: Flow, steps: dict[str, np.ndarray], columns: _Columns) -> tuple[H
                 _track(y, columns),
                 *bars,
                 *(
-                    [_outline(y, columns.longest * float(alone[k]) / most, 20)]
+                    [_outline(y, columns.longest * float(alone[k]) / most, 17)]
                     if part.shows_alone
                     else []
                 ),

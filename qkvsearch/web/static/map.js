@@ -66,12 +66,15 @@ function keep() {
 /** What was asked for cannot be had: where it is no such user, in the words of this page. */
 function fail(error, asked) {
   const { user } = asked?.values ?? {};
-  const note = byId("failed");
-  if (error.status === 404 && user) {
+  const isUnknown = error.status === 404 && Boolean(user);
+  forgive();
+  const note = byId(isUnknown ? "user-fault" : "failed");
+  if (isUnknown) {
     const [before, after] = say("noUser").split("{user}");
     note.replaceChildren(before, owned(user, 80), after);
   } else note.replaceChildren(say("failed", { detail: refusal(error) }));
   note.hidden = false;
+  byId("user").setAttribute("aria-invalid", String(isUnknown));
   announce(note.textContent);
   document.body.dataset.ready = "";
   // What was placed before is not what was asked for.
@@ -121,9 +124,15 @@ function showSenses({ heads, head }) {
   byId("sense-field").hidden = senses.length < 2;
 }
 
-/** What an answer says beside its hits; what failed before it is told no more. */
+/** What failed before is told no more. */
+function forgive() {
+  byId("failed").hidden = byId("user-fault").hidden = true;
+  byId("user").setAttribute("aria-invalid", "false");
+}
+
+/** What an answer says beside its hits. */
 function notes(sentences) {
-  byId("failed").hidden = true;
+  forgive();
   byId("notes").replaceChildren(...sentences.map((note) => el("p", { class: "note" }, noted(note))));
 }
 

@@ -17,7 +17,7 @@ PAGES = {
     "/searches": "#main section",
     "/docs": ".opblock",
 }
-MOST_BYTES = 156_000
+MOST_BYTES = 158_000
 SHIFT = """() => new Promise((done) => {
   let total = 0;
   new PerformanceObserver((list) => {

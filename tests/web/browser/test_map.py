@@ -248,15 +248,21 @@ def test_a_range_that_gives_the_colour_is_no_value_of_an_item(page):
     assert all(re.search(r"year (19|20)\d\d(?!\d|\s*[–-])", one) for one in listed[1])
 
 
-def test_what_is_refused_is_said(visit, films):
+def test_an_unknown_user_is_named_below_the_field(visit, films):
     with visit(films, "/map?user=nobody", ("404 (Not Found)",)) as page:
-        page.wait_for_selector("#failed:not([hidden])")
-        assert page.text_content("#failed") == "There is no user nobody here. Check the id."
-        below = page.locator("#failed").bounding_box()
-        assert below["y"] + below["height"] < page.viewport_size["height"]
+        fault = page.locator("#user-fault")
+        fault.wait_for()
+        assert fault.text_content() == "There is no user nobody here. Check the id."
+        field, said = page.locator("#user").bounding_box(), fault.bounding_box()
+        assert field["y"] + field["height"] <= said["y"] < field["y"] + field["height"] + 24
+        assert field["x"] - 1 <= said["x"] < field["x"] + field["width"]
+        assert page.get_attribute("#user", "aria-invalid") == "true"
+        boxes = [page.locator(f"#{name}").bounding_box()["y"] for name in ("query", "colour")]
+        assert boxes == [field["y"]] * 2
         page.fill("#user", "")
         page.press("#user", "Enter")
-        page.wait_for_selector("#failed", state="hidden")
+        fault.wait_for(state="hidden")
+        assert page.get_attribute("#user", "aria-invalid") == "false"
 
 
 # All cells of an item.
