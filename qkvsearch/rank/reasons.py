@@ -188,7 +188,7 @@ class WordReasons:
         if word not in self.words and HAS_UNSPACED(word):
             # A Chinese token is a piece of what was typed without blanks, as are two that overlap.
             piece = OVERLAP.sub(r"\1", word)
-            return next((run for run in self.words if piece in run), piece)
+            return next((run for run in self.words if piece in run), word)
         return word
 
 

@@ -310,6 +310,18 @@ def test_what_flows_lies_where_python_lays_it(name, visit, lesson_file, course):
         np.testing.assert_allclose(numbers_of(ours), numbers_of(theirs), atol=0.11)
 
 
+def test_the_outline_of_a_hidden_bar_says_how_long_it_was(visit, lesson_file):
+    with visit(lesson_file("ask-match-mix")) as page:
+        figure = page.locator('[data-place="ask-match-mix.list"]')
+        lengths = []
+        for stage in ("scaled", "masked", "weights"):
+            figure.locator(f"[data-stage={stage}][data-does]").click()
+            bar = figure.locator(".cell").nth(3)
+            lengths.append(float(bar.locator("rect").first.get_attribute("width")))
+        assert lengths[0] == lengths[1] > 0 == lengths[2]
+        assert "hides" in bar.get_attribute("class")
+
+
 @pytest.mark.parametrize("name", ["search", "attend"])
 def test_what_flows_is_wider_where_there_is_room_and_stays_inside(name, visit, lesson_file):
     thickest = []

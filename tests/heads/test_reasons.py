@@ -81,6 +81,11 @@ def test_a_run_of_chinese_is_one_word():
     assert [reason.value for reason in found] == [2.0, 0.25]
 
 
+def test_words_that_were_typed_apart_are_not_joined():
+    drawn = [ScoreComponent("lexical", "苹果 果汁", "苹果 果汁", 1.0)]
+    assert texts(reasons("苹果 果汁", drawn)) == ["苹果 果汁: same word"]
+
+
 def test_what_says_nothing_alone_is_the_text_as_a_whole():
     drawn = [ScoreComponent("minilm", label, "x", 1.0) for label in ("[CLS]", "the", ",", "[SEP]")]
     assert reasons("the, deep", drawn) == [Reason(OVERALL, 4.0)]

@@ -18,7 +18,8 @@ from qkvsearch.lessons.compute.videos import (
     word_rows,
 )
 from qkvsearch.lessons.drawings import Flow
-from qkvsearch.lessons.parts import Text
+from qkvsearch.lessons.exports.page.figures import table
+from qkvsearch.lessons.parts import ShownTable, Text
 
 QUERIES = {"search": "transformer", "context": "transformer toy"}
 
@@ -109,6 +110,20 @@ def test_the_numbers_of_watched_videos_add_up_to_one_that_asks(taught):
     assert numbers[hidden, itself] == 0
     # Of viewer 1, what they add up to is below 0.
     assert watched_keys("w172")[hidden].sum() == step.computed["other_keys"][hidden, 0] < 0
+
+
+def test_beside_grid_the_share_of_crafts_is_that_of_the_word_alone(taught):
+    # The text says so, rounded to two decimals.
+    step = next(s for s in taught("ask-match-mix").steps if "by_grid" in s.computed)
+    assert abs(step.computed["by_grid"][0, 0] - step.computed["V"][-1, 0]) < 0.005
+
+
+def test_a_category_stands_behind_its_colour_in_the_first_table(taught):
+    (videos,) = (p for p in taught("ask-match-mix").steps[0].parts if isinstance(p, ShownTable))
+    page = str(table(videos))
+    for k, kind in enumerate(videos.kinds):
+        swatch = f'<span class="swatch kind-{k}" aria-hidden="true"></span>{kind}'
+        assert page.count(swatch) == sum(row[-1] == kind for row in videos.rows) > 0
 
 
 def test_a_drawing_opens_at_the_stage_that_is_new_in_its_step(taught):

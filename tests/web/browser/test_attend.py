@@ -419,6 +419,25 @@ def check_busy(page):
     assert page.text_content("#size") == ""
 
 
+def test_whose_a_weight_is_stays_in_sight_where_the_table_is_scrolled(visit, layered):
+    sentence = "+".join(["deep", "season", "red", "sea"] * 4)
+    address = f"/attend?text={sentence}&encoder=minilm&layer=1&head=0"
+    with visit(layered, address, viewport={"width": 320, "height": 844}) as page:
+        page.wait_for_selector("#sentence-words [aria-current]")
+        page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
+        head = page.locator("table.map tbody th").first
+        before = head.bounding_box()["x"]
+        scrolled = head.evaluate(
+            """one => {
+              const around = one.closest(".scrolls");
+              around.scrollLeft = 80;
+              return around.scrollLeft;
+            }"""
+        )
+        assert scrolled > 30
+        assert abs(head.bounding_box()["x"] - before) < 20
+
+
 def test_a_sentence_opens_on_a_word(visit, layered):
     with visit(layered, "/attend?text=%2C+deep+season&encoder=minilm&layer=1&head=0") as page:
         page.wait_for_selector("#sentence-words [aria-current]")

@@ -10,7 +10,7 @@ const startMix = (figure, { number_names: called, in_words: inWords, shows_alone
   const bars = [...svg.querySelectorAll(".cell")].map((cell) => cell.firstElementChild);
   // Below this, a part is not drawn, and not written as an addend.
   const UNSEEN = 0.0005;
-  const [MIN_FLOW, MAX_FLOW, NARROW] = [0.6, 18, 360];
+  const [MIN_FLOW, MAX_FLOW] = [0.6, 18];
   const sum = svg.querySelector(".sum");
   const strips = [...svg.querySelectorAll(".vector[data-key]")];
   const asking = svg.querySelector(".vector[data-role='query']");
@@ -83,7 +83,7 @@ const startMix = (figure, { number_names: called, in_words: inWords, shows_alone
   const layFlows = (parts) => {
     const sizes = parts.map((row) => row.map(Math.abs));
     // Ribbons get as much wider as the room for them does.
-    const most = MAX_FLOW + (svg.viewBox.baseVal.width - NARROW) * Number(svg.dataset.gutter);
+    const most = MAX_FLOW + (svg.viewBox.baseVal.width - NARROWEST) * Number(svg.dataset.gutter);
     const unit = most / Math.max(1, total(sizes.flat()));
     const widths = sizes.map((row) => row.map((size) => (unit * size) || 0));
     let lane = BEND + most;

@@ -118,16 +118,19 @@ const fillNumbers = (figure, found) => {
   });
 };
 
+// How wide a picture is that is not stretched, in its own units.
+const NARROWEST = 360;
+
 // A picture gets as wide as there is room: it moves what has `data-x`, makes what has `data-narrow`
 // wider, by the shares of the additional width that stand beside them, and shifts whole groups. What
 // `data-gutter` says of that width stays free at the right edge.
 const startStretching = (figure, stretched) => {
   const svg = figure.querySelector("svg[data-stretch]");
-  const [NARROW, WIDEST, LARGER] = [360, 680, 1.2];
+  const [WIDEST, LARGER] = [680, 1.2];
   const stretch = () => {
     const { height } = svg.viewBox.baseVal;
-    const wide = Math.min(Math.max(svg.parentElement.clientWidth / LARGER, NARROW), WIDEST);
-    const more = (wide - NARROW) * (1 - Number(svg.dataset.gutter ?? 0));
+    const wide = Math.min(Math.max(svg.parentElement.clientWidth / LARGER, NARROWEST), WIDEST);
+    const more = (wide - NARROWEST) * (1 - Number(svg.dataset.gutter ?? 0));
     svg.setAttribute("viewBox", `0 0 ${wide} ${height}`);
     for (const one of svg.querySelectorAll("[data-x]")) {
       one.setAttribute("x", Number(one.dataset.x) + more * Number(one.dataset.share ?? 1));
