@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
+from qkvsearch.heads.common_subjects import without_common
+from qkvsearch.heads.dense_keys import ItemKeys
 from qkvsearch.heads.lookup import Lookup
 from qkvsearch.heads.search_head import Asked, SearchHead, TextHead, by_language
 from qkvsearch.scores.approximate import ApproximateQuery
@@ -37,12 +40,16 @@ class DenseTextHead(TextHead):
         """Return the query · each key; None where the encoder knows no word."""
         vectors = asked.vectors.of_head(self.name)
         is_relative = self.name in asked.models.answerability.relative
-        if asked.units is not None:
-            of_unit = partial(asked.item_texts.unit_pieces, self.name)
-            return asked.models.unit_keys(self.name).head(self.name, vectors, of_unit, is_relative)
-        keys = asked.models.search_keys(self.name)
+        keys: ItemKeys[Any] = asked.models.search_keys(self.name)
         pieces_of = partial(asked.item_texts.search_pieces, self.name)
-        return keys.head(self.name, vectors, pieces_of, is_relative)
+        if asked.units is not None:
+            keys = asked.models.unit_keys(self.name)
+            pieces_of = partial(asked.item_texts.unit_pieces, self.name)
+        scores = keys.head(self.name, vectors, pieces_of, is_relative)
+        if asked.subjects is None or not isinstance(scores, Scores):
+            return scores
+        is_main = self.name == asked.models.main_head
+        return without_common(scores, asked.models.common_to_items) if is_main else scores
 
 
 class SemanticHeads(SearchHead):

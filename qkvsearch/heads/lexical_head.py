@@ -33,8 +33,13 @@ class LexicalHead(TextHead):
         pairs = None
         if words is not None:
             pairs = word_pairs(query.tokens, largest, words, index, mask)
-        units_of_query = SingleUnits.of(keys, index, query.tokens)
-        characters = None if units_of_query is None else units_of_query.scores(self.name)
+        characters = None
+        # Single characters of a query in other letters than the catalog's tell less than its
+        # meaning: the 袋 of 睡袋, "sleeping bag", is in a tea bag, too.
+        if asked.subjects is None:
+            units_of_query = SingleUnits.of(keys, index, query.tokens)
+            if units_of_query is not None:
+                characters = units_of_query.scores(self.name)
         codes = query.codes.head(asked.catalog)
         if codes is not None and units is not None:
             codes = units.expanded(codes)

@@ -41,6 +41,15 @@ class UnitKeys(ExactKeys):
         """The keys of all units, a copy, float32 (n_units, d)."""
         return np.concatenate([self.of_items.vectors[self.units.short_items], self.of_passages])
 
+    def rows(self, positions: np.ndarray) -> np.ndarray:
+        """Return some of the keys, without a copy of all of them, float (n, d)."""
+        rows = np.empty((len(positions), self.of_passages.shape[1]), self.dtype)
+        is_passage = positions >= self.units.n_short
+        rows[is_passage] = self.of_passages[positions[is_passage] - self.units.n_short]
+        short = self.units.item_of[positions[~is_passage]]
+        rows[~is_passage] = self.of_items.rows(short)
+        return rows
+
     def scored(self, name: str, vector: np.ndarray, parts: PartsOf) -> Scores:
         return Scores(name, self.products(vector), parts)
 

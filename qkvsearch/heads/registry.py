@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from qkvsearch._utils.callbacks import Progress
+from qkvsearch.heads.common_subjects import SubjectsComponent
 from qkvsearch.heads.component import IndexComponent, LearnedComponent, main_head
 from qkvsearch.heads.dense import DenseComponent
 from qkvsearch.heads.passage_keys import PassageKeysComponent
@@ -44,6 +45,7 @@ def components_of(snapshot: Snapshot) -> list[IndexComponent[Any]]:
         *map(PassageKeysComponent, names),
         TokensComponent(main_head(snapshot.facts)),
         PassageTokensComponent(main_head(snapshot.facts)),
+        SubjectsComponent(main_head(snapshot.facts)),
         *FROM_INTERACTIONS,
         NextItemComponent(),
     ]

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from qkvsearch.heads.common_subjects import CommonSubjects
 from qkvsearch.heads.item_texts import ItemTexts
 from qkvsearch.heads.lookup import Lookup
 from qkvsearch.heads.passages import Units
@@ -44,6 +45,12 @@ class Asked:
     mask: np.ndarray | None = None
     # The items and passages to be scored in place of items; None for items.
     units: Units | None = None
+
+    @property
+    def subjects(self) -> CommonSubjects | None:
+        """What scores are compared with; None for a query that is not in other letters."""
+        subjects = self.models.subjects
+        return subjects if subjects is not None and subjects.compares(self.query.words) else None
 
 
 def by_language(**titles: str) -> Mapping[str, str]:

@@ -12,6 +12,7 @@ from qkvsearch._utils.caching import cached_property
 from qkvsearch.errors import DamagedError, NotBuiltError, QkvError
 from qkvsearch.heads.answerability import Answerability
 from qkvsearch.heads.bm25 import TermKeys
+from qkvsearch.heads.common_subjects import CommonSubjects, SubjectsComponent
 from qkvsearch.heads.component import (
     COLUMN_WEIGHTS,
     LANGUAGE,
@@ -148,7 +149,8 @@ class StoredModels:
         keys: those of the dense heads with the weights of columns in `settings`.
         """
         models = copy(self)
-        vars(models).pop("families", None)
+        for depends_on_settings in ("families", "common_to_items"):
+            vars(models).pop(depends_on_settings, None)
         models.search_settings = settings
         models._keys_in_search = keys or {}
         models._unit_keys = {}
@@ -197,6 +199,21 @@ class StoredModels:
             return Answerability.of(self.snapshot.facts)
         except MISFIT:
             raise self._damaged("its facts are not those of a build") from None
+
+    @cached_property
+    def subjects(self) -> CommonSubjects | None:
+        """The subjects for queries in other letters than the catalog's; None without any."""
+        return self.find(SubjectsComponent(self.main_head))
+
+    @cached_property
+    def common_to_items(self) -> np.ndarray:
+        """What the items have in common with queries about anything, or the passages where these
+        are searched: see `CommonSubjects.of_items`. Only where there are `subjects`.
+        """
+        head = self.main_head
+        assert self.subjects is not None
+        keys: ItemKeys[Any] = self.search_keys(head)
+        return self.subjects.of_items(keys if self.units is None else self.unit_keys(head))
 
     @cached_property
     def lexical_keys(self) -> TermKeys:

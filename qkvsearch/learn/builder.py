@@ -17,6 +17,7 @@ from qkvsearch._utils.freed_memory import release_freed_memory
 from qkvsearch._utils.version import __version__
 from qkvsearch.errors import Count, QkvError, quantity
 from qkvsearch.heads.answerability import FACT as ANSWERABILITY
+from qkvsearch.heads.common_subjects import SubjectsComponent
 from qkvsearch.heads.component import (
     BETTER_ENCODER,
     CATALOG_NAME,
@@ -31,6 +32,7 @@ from qkvsearch.heads.search_settings import TUNED_SEARCH, SearchSettings
 from qkvsearch.heads.stored_log import LOG_ROWS, SCALE_INFERRED
 from qkvsearch.heads.stored_next_item import NextItemComponent
 from qkvsearch.learn.calibration import best_scores, calibrate
+from qkvsearch.learn.common_subjects import common_subjects
 from qkvsearch.learn.head_weights import (
     learn_weights,
     length_weights,
@@ -38,7 +40,7 @@ from qkvsearch.learn.head_weights import (
     without_learned,
 )
 from qkvsearch.learn.spark_build import learn_from_spark, spark_log
-from qkvsearch.learn.texts import SplitTexts, analyzed, store_head, store_words
+from qkvsearch.learn.texts import SplitTexts, analyzed, store_head, store_words, titles_of
 from qkvsearch.learn.tuned_search import taken_over
 from qkvsearch.store import BuildContents, CatalogRows, Workspace
 from qkvsearch.store.remote_collections import FACT as KEYS
@@ -320,12 +322,10 @@ def _add_text(
         DenseComponent(main).note_texts(contents)
     release_freed_memory()
     scores = best_scores(lexical, encoders, keys, analyzer)
-    titles = _titles(catalog)
+    titles = titles_of(catalog)
     answerability = calibrate(lexical, scores, heads, titles, made, analyzer=analyzer)
     contents.facts[ANSWERABILITY] = answerability.to_fact()
-
-
-def _titles(catalog: Catalog) -> list[str]:
-    """Return the titles that are texts: neither empty nor ids that stand in for them."""
-    rows = zip(catalog.frame["id"].astype(str), catalog.frame["title"].astype(str), strict=True)
-    return [title for id_, title in rows if title.strip() and title != id_]
+    if main in answerability.relative:
+        languages = contents.facts[LANGUAGES]
+        subjects = common_subjects(encoders[main], keys[main], titles, analyzer, languages)
+        SubjectsComponent(main).store(contents, subjects)

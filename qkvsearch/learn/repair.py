@@ -11,6 +11,7 @@ import numpy as np
 
 from qkvsearch._utils.callbacks import Progress, silent
 from qkvsearch.errors import DamagedError, QkvError, WorkspaceError, quantity
+from qkvsearch.heads.common_subjects import SubjectsComponent
 from qkvsearch.heads.component import IndexComponent
 from qkvsearch.heads.dense import ENCODER, DenseComponent, damaged_keys
 from qkvsearch.heads.passages import PassagesComponent
@@ -19,8 +20,9 @@ from qkvsearch.heads.stored_log import LogComponent
 from qkvsearch.heads.stored_models import StoredModels
 from qkvsearch.heads.stored_next_item import NextItemComponent
 from qkvsearch.heads.stored_preferences import PreferencesComponent
+from qkvsearch.learn.common_subjects import common_subjects
 from qkvsearch.learn.merge import merged_contents
-from qkvsearch.learn.texts import analyzed, store_head, store_words
+from qkvsearch.learn.texts import analyzed, store_head, store_words, titles_of
 from qkvsearch.learn.tuned_search import stored_items
 from qkvsearch.models.cold_start import fit_text_map
 from qkvsearch.store import BuildContents, BuildEntry, Snapshot, Workspace
@@ -187,7 +189,14 @@ def _derive_texts(
         weights = models.column_weights(name)
         has_tokens = name == main and models.has_tokens
         tuned = models.tuned_column_weights
-        store_head(contents, name, encoder, fields, progress, weights, has_tokens, tuned, passages)
+        keys = store_head(
+            contents, name, encoder, fields, progress, weights, has_tokens, tuned, passages
+        )
+        if SubjectsComponent(name).is_in(models.snapshot):
+            subjects = common_subjects(
+                encoder, keys, titles_of(catalog), models.analyzer, models.languages
+            )
+            SubjectsComponent(name).store(contents, subjects)
         tokens = " and its tokens" if has_tokens else ""
         done.rebuilt.append(f"{name}{tokens}, from the texts{source}")
         if name == main and encoder.is_pretrained:

@@ -49,6 +49,12 @@ def analyzed(
     return columns[: len(fields)], SplitTexts(split, columns[len(fields) :])
 
 
+def titles_of(catalog: Catalog) -> list[str]:
+    """Return the titles that are texts: neither empty nor ids that stand in for them."""
+    rows = zip(catalog.frame["id"].astype(str), catalog.frame["title"].astype(str), strict=True)
+    return [title for id_, title in rows if title.strip() and title != id_]
+
+
 def store_words(
     contents: BuildContents,
     catalog: Catalog,

@@ -75,12 +75,14 @@ def answerable(
     has_code: bool = False,
     tokens: Sequence[Token] = (),
     things: Sequence[NamedThing] = (),
+    answering: np.ndarray | None = None,
 ) -> Answerable:
     """Decide whether the catalog answers a query, by its words and the scores of its heads.
 
     heads: None for one that knows no word. words: of the lexical head, corrected. has_code: whether
     the query has an id or another code of an item. tokens: the words themselves. things: what they
-    name.
+    name. answering: of a query in other letters than the catalog's, the items that answer it by
+    `CommonSubjects`, bool (n,).
     """
     known = models.answerability
     characters = SingleUnits.of(models.lexical_keys, models.words, tokens)
@@ -101,13 +103,17 @@ def answerable(
     has_rare_word = words.n <= FEW_WORDS and is_rare
     # Also where the probability is NaN: a ranking refuses such scores, and silence would hide them.
     is_probable = not value <= known.level
+    has_characters = characters is not None and characters.is_answered(tokens)
+    if answering is None:
+        is_near = _is_near(models, evidence.values, words) or has_characters
+    else:
+        is_near = bool(answering.any())
     answers = (
         has_all_words
         or has_rare_word
         or is_probable
-        or _is_near(models, evidence.values, words)
+        or is_near
         or _has_enough(models, tokens)
-        or (characters is not None and characters.is_answered(tokens))
         or bool(are_named(models, things).any())
     )
     return Answerable(value, answers)

@@ -201,6 +201,8 @@ def _judged(
             # A hit with one of two words is near for that word, which says nothing new.
             is_near &= words.shares == 0
         is_weak &= ~is_near
+    if fused.near is not None:
+        is_weak &= ~fused.near[positions]
     if is_weak.any():
         is_weak[is_weak] = ~_is_asked_for(models, query, tokens, words, positions, is_weak)
     return is_strong, is_weak

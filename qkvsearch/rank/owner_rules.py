@@ -140,6 +140,7 @@ class QueryRules:
             is_answer=is_answer,
             raw=scores.raw,
             best=scores.best,
+            near=scores.near,
             has_estimates=scores.has_estimates,
         )
 

@@ -11,6 +11,7 @@ import numpy as np
 from qkvsearch._utils.query_lock import pause
 from qkvsearch.errors import QkvError, suggest
 from qkvsearch.heads.bm25 import inverse_document_frequency
+from qkvsearch.heads.common_subjects import is_short
 from qkvsearch.heads.dense_head import SEMANTIC
 from qkvsearch.heads.first_head import FirstHead, QueryWording
 from qkvsearch.heads.item_texts import ItemTexts
@@ -171,7 +172,8 @@ class TextSearch:
 
         # A user's taste is no answer: only the heads of the text tell whether there is one.
         of_text = {head.name: by_head.get(head.name) for head in text_heads}
-        is_answered = self._is_answered(query, self._judged(of_text, first_pass))
+        answering = self._answering(asked, first_pass)
+        is_answered = self._is_answered(query, self._judged(of_text, first_pass), answering)
         if not is_answered and not anyway:
             nothing = np.zeros(len(fused.scores), dtype=bool)
             return replace(fused, covered=nothing, notes=[NOTHING], is_answer=False)
@@ -190,6 +192,7 @@ class TextSearch:
             is_answer=is_answered,
             raw=self._graded(of_text),
             best=best,
+            near=_near(query, answering, best),
             has_estimates=has_estimates,
         )
 
@@ -347,8 +350,22 @@ class TextSearch:
         # The build calibrated the scores of all passages.
         return {name: score_candidates(first_pass.scores.get(name)) for name in of_text}
 
-    def _is_answered(self, query: Query, heads: Mapping[str, Scores | None]) -> bool:
-        """Return whether the catalog answers the query. heads: None for one that knows no word."""
+    def _answering(self, asked: Asked, first_pass: FirstPass) -> np.ndarray | None:
+        """Return which items, or passages where these are scored, answer a query in other letters
+        than the catalog's, bool (n,); None for another query, and where scores are estimates.
+        """
+        name = self.models.main_head
+        scores = first_pass.scores.get(name)
+        if asked.subjects is None or not isinstance(scores, Scores):
+            return None
+        return asked.subjects.answers(scores, asked.vectors.of_head(name).total, asked.query.words)
+
+    def _is_answered(
+        self, query: Query, heads: Mapping[str, Scores | None], answering: np.ndarray | None
+    ) -> bool:
+        """Return whether the catalog answers the query. heads: None for one that knows no word.
+        answering: see `_answering`.
+        """
         if query.understood.stop_words_mask is not None:
             return not query.is_too_common
         if query.understood.half_titled is not None:
@@ -357,7 +374,9 @@ class TextSearch:
         has_code = bool(asked.codes.tokens)
         tokens = self.models.analyzer.tokens(query.understood.text)
         things = named_things(self.models, tokens, terms_by_word(asked.tokens, asked.terms))
-        return answerable(self.models, asked.words, heads, has_code, asked.tokens, things).answers
+        return answerable(
+            self.models, asked.words, heads, has_code, asked.tokens, things, answering
+        ).answers
 
     def _graded(self, heads: Mapping[str, Scores | None]) -> dict[str, Scores]:
         """Return the scores by which hits are graded: of the heads that the build calibrated.
@@ -515,6 +534,17 @@ class TextSearch:
 def _terms(query: Query) -> set[str]:
     """Return all terms that a query is looked up by."""
     return {expansion.term for term in query.lookup.terms for expansion in term.expansions}
+
+
+def _near(
+    query: Query, answering: np.ndarray | None, best: BestPassages | None
+) -> np.ndarray | None:
+    """Return which items are near a short query in other letters than the catalog's, bool
+    (n_items,); None for another query. answering: see `TextSearch._answering`.
+    """
+    if answering is None or not is_short(query.lookup.words):
+        return None
+    return answering if best is None else answering[best.of_items]
 
 
 def popularity(counts: np.ndarray) -> Scores:

@@ -1,0 +1,148 @@
+"""Queries in other letters than the catalog's: 帐篷, typed to a shop with English texts.
+
+No word of such a query is in the catalog, so only an encoder of many languages can tell which items
+are meant. Its cosines alone do not. Some items are similar to every such query, first of all those
+in the query's own language; and some queries are similar to every item. So cosines are compared
+with those of common subjects, short names of what texts can be about, such as "teeth" and
+"bicycles". What an item has in common with queries about anything is subtracted from its score;
+what the query has in common with texts about anything decides how high a score must be to answer it
+(cross-domain similarity local scaling: Conneau et al. 2018, "Word translation without parallel
+data", section 2.3). The subjects are named in English and in Chinese.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from qkvsearch._utils.scratch import pieces_of
+from qkvsearch.heads.answerability import LATIN, OTHER, WordStatistics
+from qkvsearch.heads.component import BuildModels, IndexComponent
+from qkvsearch.heads.dense_keys import ItemKeys
+from qkvsearch.scores.components import Components
+from qkvsearch.scores.fusion import Scores
+from qkvsearch.store import BuildContents
+from qkvsearch.store.array_spec import ArraySpec
+
+# The name among the facts of a build.
+FACT = "common_subjects"
+# How many of the most similar subjects a cosine is compared with (Conneau et al. have 10, too).
+N_NEIGHBOURS = 10
+# How much of its mean cosine with the nearest subjects is subtracted from an item's score. Conneau
+# et al. have .5, for texts in one language each. Where a catalog has texts in both, more is needed
+# to bring up those in the other one (`foreign_queries.py` among the benchmarks).
+ITEM_SHARE = 0.9
+# The same of a query, where it is asked whether an item answers it.
+QUERY_SHARE = 0.5
+# Where the catalog has a larger share of the words, they tell more.
+MAX_KNOWN = 0.5
+# A query of more words is a sentence. In scripts without spaces words are pairs of characters.
+MAX_WORDS = 5
+# Keys that are read at a time: those of a large catalog are in a file.
+KEYS_AT_ONCE = 1 << 14
+
+
+@cache
+def subject_names() -> Mapping[str, Sequence[str]]:
+    """Return the names of the subjects, in the same order, by kind of letters: in English and in
+    Chinese.
+    """
+    path = Path(__file__).with_suffix(".json")
+    names: Mapping[str, Sequence[str]] = json.loads(path.read_text(encoding="utf-8"))
+    return names
+
+
+def other_letters(letters: str) -> str:
+    """Return the kind of letters that is not this one."""
+    return OTHER if letters == LATIN else LATIN
+
+
+def mean_of_nearest(cosines: np.ndarray) -> np.ndarray:
+    """Return the mean of the `N_NEIGHBOURS` largest of each row, (n,). cosines: (n, m)."""
+    n = min(N_NEIGHBOURS, cosines.shape[1])
+    return np.asarray(np.partition(cosines, -n, axis=1)[:, -n:].mean(axis=1))
+
+
+@dataclass(frozen=True)
+class CommonSubjects:
+    """The subjects that items and queries in other letters are compared with."""
+
+    # The subjects in the catalog's letters, as its items are encoded, without those that the
+    # catalog may be about, float32 (n, d).
+    keys: np.ndarray
+    # The subjects in the letters of the queries, as queries are encoded, float32 (m, d).
+    queries: np.ndarray
+    # The kind of letters of the queries.
+    letters: str
+    # Above how high a score, less what is common to the query, an item answers it: for a query of
+    # few words, and for a sentence, which has higher cosines.
+    level: float
+    level_of_sentences: float
+
+    def compares(self, words: WordStatistics) -> bool:
+        """Return whether a query with these words is one that only an encoder can read."""
+        return words.letters == self.letters and words.share < MAX_KNOWN
+
+    def of_items(self, keys: ItemKeys[Any]) -> np.ndarray:
+        """Return what items have in common with queries about anything, float32 (n_items,)."""
+        n_items = len(keys.vectors)
+        common = np.empty(n_items, np.float32)
+        for span in pieces_of(n_items, KEYS_AT_ONCE):
+            rows = keys.rows(np.arange(span.start, span.stop))
+            common[span] = ITEM_SHARE * mean_of_nearest(rows @ self.queries.T)
+        return common
+
+    def answers(self, scores: Scores, query: np.ndarray, words: WordStatistics) -> np.ndarray:
+        """Return which items answer a query, bool (n_items,).
+
+        scores: without what is common to items. query: its embedding (d,).
+        """
+        of_query = QUERY_SHARE * mean_of_nearest((self.keys @ query)[None])
+        level = self.level if is_short(words) else self.level_of_sentences
+        return np.asarray(scores.scores - of_query > level)
+
+
+def is_short(words: WordStatistics) -> bool:
+    """Return whether a query has as few words as the name of a subject."""
+    return words.n <= MAX_WORDS
+
+
+def without_common(scores: Scores, common: np.ndarray) -> Scores:
+    """Return scores less what is common to items, (n_items,), with parts that add up to them."""
+
+    def parts(position: int) -> Components:
+        return scores.parts(position).with_constant(scores.name, -float(common[position]))
+
+    return Scores(scores.name, scores.scores - common, parts, scores.covered)
+
+
+@dataclass(frozen=True)
+class SubjectsComponent(IndexComponent[CommonSubjects]):
+    """The subjects that queries are compared with. `group`: the main dense head."""
+
+    arrays: ClassVar = {
+        "subject_keys": ArraySpec("f", ("subjects", "components")),
+        "subject_queries": ArraySpec("f", ("other subjects", "components")),
+    }
+
+    def store(self, contents: BuildContents, subjects: CommonSubjects | None) -> None:
+        """Store the test; None where there is none."""
+        if subjects is None:
+            self.put(contents, **dict.fromkeys(self.arrays))
+            contents.facts.pop(FACT, None)
+            return
+        self.put(contents, subject_keys=subjects.keys, subject_queries=subjects.queries)
+        facts = ("letters", "level", "level_of_sentences")
+        contents.facts[FACT] = {name: getattr(subjects, name) for name in facts}
+
+    def load(self, models: BuildModels) -> CommonSubjects:
+        arrays = self.read(models.snapshot)
+        return CommonSubjects(
+            arrays["subject_keys"], arrays["subject_queries"], **models.snapshot.facts[FACT]
+        )

@@ -1,0 +1,84 @@
+"""Compare a catalog with common subjects, for queries in other letters than its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from qkvsearch._utils.scratch import give_back, pieces_of
+from qkvsearch.heads.answerability import LATIN, OTHER, letters_of
+from qkvsearch.heads.common_subjects import (
+    ITEM_SHARE,
+    KEYS_AT_ONCE,
+    QUERY_SHARE,
+    CommonSubjects,
+    mean_of_nearest,
+    other_letters,
+    subject_names,
+)
+from qkvsearch.learn.calibration import unrelated_texts
+from qkvsearch.text.analysis import Analyzer
+from qkvsearch.text.text_encoder import TextEncoder
+
+# The share of the subjects that the catalog may be about: those nearest to its items.
+MAYBE_RELATED = 0.2
+# The share of the subjects that are not near an item, as queries. With .9, of the names of things
+# that three catalogs lack one of ten was shown, and of those that they have two thirds.
+FAR = 0.9
+# The same of sentences on other subjects, of which there are fewer.
+FAR_SENTENCES = 0.6
+# The language of these sentences by kind of letters.
+SENTENCES = {LATIN: "English", OTHER: "Chinese"}
+# An encoder knows both languages if it finds so many of the subjects by their translations.
+MIN_TRANSLATED = 0.5
+CHINESE = "zh"
+# Titles that tell in which letters a catalog is.
+N_TITLES = 200
+
+
+def common_subjects(
+    encoder: TextEncoder,
+    keys: np.ndarray,
+    titles: Sequence[str],
+    analyzer: Analyzer,
+    languages: Sequence[str],
+) -> CommonSubjects | None:
+    """Return the subjects for a catalog; None where its texts are in letters without subjects, or
+    the encoder does not know both languages.
+
+    keys: by which a search ranks, (n_items, d). languages: the ISO codes of the texts' languages.
+    """
+    sample = titles[:: max(1, len(titles) // N_TITLES)]
+    letters = letters_of(analyzer.tokens(" ".join(sample)))
+    if letters != LATIN and CHINESE not in languages[:1]:
+        return None
+    names, other = subject_names(), other_letters(letters)
+    as_items = encoder.encode_many(names[letters])
+    as_queries = encoder.encode_queries(names[other])
+    between = as_queries @ as_items.T
+    if np.mean(between.argmax(axis=1) == np.arange(len(between))) < MIN_TRANSLATED:
+        return None
+    largest = np.full(len(as_items), -np.inf)
+    for span in pieces_of(len(keys), KEYS_AT_ONCE):
+        largest = np.maximum(largest, (as_items @ keys[span].T).max(axis=1))
+        give_back(keys)
+    as_items = as_items[largest <= np.quantile(largest, 1 - MAYBE_RELATED)]
+
+    def highest(queries: np.ndarray) -> np.ndarray:
+        """Return each query's highest score, less what is common to the item and to the query."""
+        best = np.full(len(queries), -np.inf)
+        for span in pieces_of(len(keys), KEYS_AT_ONCE):
+            of_items = ITEM_SHARE * mean_of_nearest(keys[span] @ as_queries.T)
+            best = np.maximum(best, (queries @ keys[span].T - of_items).max(axis=1))
+            give_back(keys)
+        return best - QUERY_SHARE * mean_of_nearest(queries @ as_items.T)
+
+    sentences = encoder.encode_queries(unrelated_texts().subjects[SENTENCES[other]])
+    return CommonSubjects(
+        keys=as_items,
+        queries=as_queries,
+        letters=other,
+        level=float(np.quantile(highest(as_queries), FAR)),
+        level_of_sentences=float(np.quantile(highest(sentences), FAR_SENTENCES)),
+    )
