@@ -1,0 +1,218 @@
+"""Queries in other letters than the catalog's: what is subtracted, and what is enough."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from qkvsearch.heads.answerability import LATIN, OTHER, WordStatistics
+from qkvsearch.heads.common_subjects import (
+    ITEM_SHARE,
+    MAX_WORDS,
+    N_NEIGHBOURS,
+    QUERY_SHARE,
+    CommonSubjects,
+    mean_of_nearest,
+    subject_names,
+    without_common,
+)
+from qkvsearch.heads.dense_keys import DenseKeys
+from qkvsearch.learn.calibration import unrelated_texts
+from qkvsearch.learn.common_subjects import FAR, common_subjects
+from qkvsearch.scores.components import Components, ScoreComponent
+from qkvsearch.scores.fusion import Scores
+from qkvsearch.text.analysis import Analyzer
+
+D = 64
+RNG = np.random.default_rng(3)
+# What an encoder has in common for all texts, and for texts of a language.
+SHARED, OF_LANGUAGE = RNG.normal(size=D), {LATIN: RNG.normal(size=D), OTHER: RNG.normal(size=D)}
+
+
+def meaning(number):
+    return np.random.default_rng(number).normal(size=D)
+
+
+def unit(vectors):
+    return (vectors / np.linalg.norm(vectors, axis=-1, keepdims=True)).astype(np.float32)
+
+
+def embedded(number, letters):
+    return unit(2 * SHARED + OF_LANGUAGE[letters] + meaning(number))
+
+
+NUMBERS = {
+    name: number
+    for names in subject_names().values()
+    for number, name in reversed(list(enumerate(names)))
+}
+
+
+class Multilingual:
+    """An encoder to which a subject means the same in both languages, and all texts are similar."""
+
+    def encode_many(self, texts):
+        return np.array([self.encoded(text) for text in texts])
+
+    encode_queries = encode_many
+
+    def encoded(self, text):
+        letters = LATIN if text.isascii() else OTHER
+        return embedded(NUMBERS.get(text, hash_of(text)), letters)
+
+
+class English(Multilingual):
+    """To which all Chinese texts mean the same."""
+
+    def encoded(self, text):
+        return super().encoded(text) if text.isascii() else embedded(99_999, OTHER)
+
+
+def hash_of(text):
+    return 1_000 + sum(map(ord, text))
+
+
+# A shop of bicycles and lamps.
+IN_SHOP = [subject_names()[LATIN].index(name) for name in ("bicycles", "lamps")]
+ITEMS = np.array([embedded(IN_SHOP[i % 2], LATIN) for i in range(20)])
+ITEMS = unit(ITEMS + 0.05 * RNG.normal(size=ITEMS.shape))
+TITLES = ["city bicycle", "desk lamp"] * 10
+
+
+def made(encoder, titles=TITLES, languages=("en",), keys=ITEMS):
+    return common_subjects(encoder, keys, titles, Analyzer(), languages)
+
+
+def of(n, share=0.0, letters=OTHER):
+    return WordStatistics(n, letters, share, 0.0, 0, {})
+
+
+def scores_of(query, keys, subjects):
+    scores = DenseKeys(keys).scored("e5", query, lambda row: Components.of([]))
+    return without_common(scores, subjects.of_items(DenseKeys(keys)))
+
+
+def test_the_names_are_the_same_subjects_in_the_same_order():
+    names = subject_names()
+    assert set(names) == {LATIN, OTHER}
+    assert len(names[LATIN]) == len(names[OTHER]) > 200
+    assert names[OTHER][names[LATIN].index("bicycles")] == "自行车"
+    assert names[OTHER][names[LATIN].index("sleep")] == "睡眠"
+    assert names[OTHER][-1] == "股票"
+    assert names[LATIN][-1] == "shares"
+    for of_letters in names.values():
+        assert len(set(of_letters)) == len(of_letters)
+    assert all(name.isascii() for name in names[LATIN])
+    assert not any(name.isascii() for name in names[OTHER])
+
+
+def test_what_the_catalog_has_is_answered_and_what_it_lacks_is_not():
+    encoder = Multilingual()
+    subjects = made(encoder)
+    assert subjects.letters == OTHER
+
+    def is_answered(name):
+        query = encoder.encoded(name)
+        return subjects.answers(scores_of(query, ITEMS, subjects), query, of(1)).any()
+
+    assert all(map(is_answered, ("自行车", "灯")))
+    lacking = [name for name in subject_names()[OTHER] if name not in ("自行车", "灯")]
+    assert np.mean([is_answered(name) for name in lacking]) <= 1 - FAR
+
+
+def test_the_level_is_the_quantile_of_the_subjects_as_queries():
+    encoder = Multilingual()
+    subjects = made(encoder)
+    queries = encoder.encode_queries(subject_names()[OTHER])
+    common = np.sort(ITEMS @ queries.T, axis=1)[:, -N_NEIGHBOURS:].mean(axis=1)
+    of_queries = np.sort(queries @ subjects.keys.T, axis=1)[:, -N_NEIGHBOURS:].mean(axis=1)
+    best = (queries @ ITEMS.T - ITEM_SHARE * common).max(axis=1) - QUERY_SHARE * of_queries
+    assert subjects.level == pytest.approx(np.quantile(best, FAR), abs=1e-5)
+    assert len(unrelated_texts().subjects["Chinese"]) >= 20
+    assert subjects.level_of_sentences != subjects.level
+
+
+def test_subjects_that_the_catalog_is_about_do_not_speak_against_it():
+    encoder = Multilingual()
+    subjects = made(encoder)
+    for number in IN_SHOP:
+        own = embedded(number, LATIN)
+        assert (subjects.keys @ own).max() < 0.999
+
+
+def test_an_item_in_the_language_of_the_query_does_not_win_by_it():
+    encoder = Multilingual()
+    # One item in Chinese, about something else.
+    keys = np.concatenate([ITEMS, [embedded(5_000, OTHER)]])
+    subjects = made(encoder, keys=keys)
+    query = embedded(IN_SHOP[0], OTHER)
+    alone = keys @ query
+    gained = (OF_LANGUAGE[OTHER] @ OF_LANGUAGE[OTHER]) ** 0.5
+    assert gained > 0
+    compared = scores_of(query, keys, subjects).scores
+    assert compared.argmax() % 2 == 0
+    assert compared.argmax() < 20
+    # What the language alone gives is a smaller part of the scores than of the cosines.
+    lead = lambda scores: scores[-1] - scores[1]  # noqa: E731
+    assert lead(compared) < lead(alone)
+
+
+def test_scores_and_their_parts_are_less_by_what_is_common():
+    scores = Scores(
+        "e5",
+        np.array([0.9, 0.8], np.float32),
+        lambda row: Components.of([ScoreComponent("e5", "灯", "lamp", float([0.9, 0.8][row]))]),
+    )
+    compared = without_common(scores, np.array([0.25, 0.5], np.float32))
+    np.testing.assert_allclose(compared.scores, [0.65, 0.3], atol=1e-6)
+    for row in range(2):
+        parts = compared.parts(row)
+        assert sum(part.value for part in parts) == pytest.approx(compared.scores[row], abs=1e-6)
+        assert len(list(parts)) == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "compares"),
+    [
+        (of(2), True),
+        (of(2, share=0.49), True),
+        (of(2, share=0.5), False),
+        (of(2, letters=LATIN), False),
+        (of(40), True),
+    ],
+)
+def test_only_queries_whose_words_cannot_tell_are_compared(words, compares):
+    subjects = CommonSubjects(ITEMS, ITEMS, OTHER, 0.0, 0.0)
+    assert subjects.compares(words) == compares
+
+
+def test_a_sentence_has_a_level_of_its_own():
+    subjects = CommonSubjects(np.zeros((12, D), np.float32), ITEMS, OTHER, 0.1, 0.3)
+    scores = SimpleNamespace(scores=np.array([0.2, 0.4], np.float32))
+    query = np.zeros(D, np.float32)
+    assert subjects.answers(scores, query, of(MAX_WORDS)).tolist() == [True, True]
+    assert subjects.answers(scores, query, of(MAX_WORDS + 1)).tolist() == [False, True]
+
+
+def test_few_subjects_are_all_near():
+    cosines = np.array([[0.1, 0.5], [0.3, 0.2]])
+    np.testing.assert_allclose(mean_of_nearest(cosines), [0.3, 0.25])
+
+
+@pytest.mark.parametrize(
+    ("encoder", "titles", "languages"),
+    [
+        (English(), TITLES, ("en",)),
+        (Multilingual(), ["настольная лампа", "велосипед"] * 10, ("ru",)),
+        (Multilingual(), ["机器人", "灯"] * 10, ("ja", "zh")),
+    ],
+)
+def test_catalogs_without_subjects_go_without(encoder, titles, languages):
+    assert made(encoder, titles, languages) is None
+
+
+def test_a_chinese_catalog_is_asked_in_latin_letters():
+    subjects = made(Multilingual(), ["城市自行车", "台灯"] * 10, ("zh",))
+    assert subjects.letters == LATIN
+    with_latin = made(Multilingual(), ["LED 台灯 PRO", "Kugelschreiber"] * 10, ("de",))
+    assert with_latin.letters == OTHER
