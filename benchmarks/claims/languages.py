@@ -3,8 +3,10 @@
 XQuAD (Artetxe et al. 2020) has the same 240 paragraphs of Wikipedia and 1,190 questions on them in
 several languages, translated by people. An item is a paragraph, and the one that a question was
 asked of is right. Every second question is asked, every fourth in another language than the
-paragraphs'. Nothing is chosen on them. Searches are as `search` answers by default: a question that
-it takes for one without an answer has no hits and counts 0.
+paragraphs'. Nothing is chosen on the questions that are asked. How scores of Chinese questions on
+English paragraphs are compared with common subjects was chosen on others
+(`defaults/other_letters.py`). Searches are as `search` answers by default: a question that it takes
+for one without an answer has no hits and counts 0.
 
 QKVSEARCH_DATA=data python benchmarks --only languages    (some minutes)
 """
