@@ -233,6 +233,15 @@ def test_damaged_passages_are_made_again(tmp_path):
     assert answers(qkv.open(engine.workspace.path)) == before
 
 
+def test_some_keys_of_items_and_passages_are_those_of_all(tmp_path):
+    engine = qkv.build(tmp_path / "w", items=ITEMS, encoder="corpus")
+    keys = engine.models.unit_keys("lsa")
+    n_short = engine.models.units.n_short
+    assert 0 < n_short < len(engine.models.units)
+    for positions in (np.arange(len(keys.vectors))[::-3], np.array([n_short - 1, n_short])):
+        np.testing.assert_array_equal(keys.rows(positions), keys.vectors[positions])
+
+
 def test_a_transformer_reads_every_passage(tmp_path, tiny_bert, assert_adds_up):
     items = ITEMS[ITEMS.id.isin(["e0", "e1", "s0"])]
     engine = qkv.build(tmp_path / "w", items=items, encoder=str(tiny_bert))

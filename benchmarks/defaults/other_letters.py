@@ -12,7 +12,6 @@ QKVSEARCH_DATA=data python benchmarks --only other_letters    (ten minutes)
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
 from statistics import fmean
 from tempfile import TemporaryDirectory
 from unittest.mock import patch
@@ -31,7 +30,6 @@ from qkvsearch.text.pretrained.fetch import find
 
 K = 10
 SHARES = (0.0, 0.25, 0.5, 0.75, 0.9, 1.0)
-MODULES = ("qkvsearch.heads.common_subjects", "qkvsearch.learn.common_subjects")
 # One paragraph of so many is in Chinese.
 ONE_OF = 4
 # What TED's talks are about, and what they are not.
@@ -83,12 +81,13 @@ def by_share(
     task: str, items: pd.DataFrame, data: JudgedTexts, queries: dict[str, str]
 ) -> Iterator[Row]:
     for share in SHARES:
-        with ExitStack() as patches, TemporaryDirectory() as place:
-            for module in MODULES:
-                patches.enter_context(patch(f"{module}.ITEM_SHARE", share))
-            columns = qkv.Columns(id="id", text=data.text)
-            with qkv.build(place, items=items, columns=columns, encoder="e5") as engine:
-                found = ask(engine, None, K, queries.values(), anyway=True)
+        columns = qkv.Columns(id="id", text=data.text)
+        with (
+            TemporaryDirectory() as place,
+            patch("qkvsearch.heads.common_subjects.ITEM_SHARE", share),
+            qkv.build(place, items=items, columns=columns, encoder="e5") as engine,
+        ):
+            found = ask(engine, None, K, queries.values(), anyway=True)
         values = [
             reciprocal_rank(ids, data.judgements[query], K)
             for ids, query in zip(found, queries, strict=True)

@@ -13,7 +13,7 @@ data", section 2.3). The subjects are named in English and in Chinese.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -24,8 +24,8 @@ import numpy as np
 from qkvsearch._utils.scratch import pieces_of
 from qkvsearch.heads.answerability import LATIN, OTHER, WordStatistics
 from qkvsearch.heads.component import BuildModels, IndexComponent
-from qkvsearch.heads.dense_keys import ItemKeys
-from qkvsearch.scores.components import Components
+from qkvsearch.heads.dense_keys import WHOLE_TEXT, ItemKeys
+from qkvsearch.scores.components import Components, ScoreComponent
 from qkvsearch.scores.fusion import Scores
 from qkvsearch.store import BuildContents
 from qkvsearch.store.array_spec import ArraySpec
@@ -40,6 +40,8 @@ N_NEIGHBOURS = 10
 ITEM_SHARE = 0.9
 # The same of a query, where it is asked whether an item answers it.
 QUERY_SHARE = 0.5
+# The label of what an item has in common with any query, a token as those that encoders add.
+ANY_QUERY = "[ANY]"
 # Where the catalog has a larger share of the words, they tell more.
 MAX_KNOWN = 0.5
 # A query of more words is a sentence. In scripts without spaces words are pairs of characters.
@@ -90,13 +92,10 @@ class CommonSubjects:
         return words.letters == self.letters and words.share < MAX_KNOWN
 
     def of_items(self, keys: ItemKeys[Any]) -> np.ndarray:
-        """Return what items have in common with queries about anything, float32 (n_items,)."""
-        n_items = len(keys.vectors)
-        common = np.empty(n_items, np.float32)
-        for span in pieces_of(n_items, KEYS_AT_ONCE):
-            rows = keys.rows(np.arange(span.start, span.stop))
-            common[span] = ITEM_SHARE * mean_of_nearest(rows @ self.queries.T)
-        return common
+        """Return `common_to_items`."""
+        spans = pieces_of(len(keys.vectors), KEYS_AT_ONCE)
+        rows = (keys.rows(np.arange(span.start, span.stop)) for span in spans)
+        return common_to_items(rows, self.queries)
 
     def answers(self, scores: Scores, query: np.ndarray, words: WordStatistics) -> np.ndarray:
         """Return which items answer a query, bool (n_items,).
@@ -108,6 +107,16 @@ class CommonSubjects:
         return np.asarray(scores.scores - of_query > level)
 
 
+def common_to_items(keys: Iterable[np.ndarray], queries: np.ndarray) -> np.ndarray:
+    """Return how much more each item has in common with queries about anything than the average
+    item has, float32 (n_items,).
+
+    keys: of the items, in pieces, (n, d) each. queries: the subjects, (m, d).
+    """
+    common = np.concatenate([mean_of_nearest(piece @ queries.T) for piece in keys])
+    return np.asarray(ITEM_SHARE * (common - common.mean(dtype=np.float64)), dtype=np.float32)
+
+
 def is_short(words: WordStatistics) -> bool:
     """Return whether a query has as few words as the name of a subject."""
     return words.n <= MAX_WORDS
@@ -117,7 +126,8 @@ def without_common(scores: Scores, common: np.ndarray) -> Scores:
     """Return scores less what is common to items, (n_items,), with parts that add up to them."""
 
     def parts(position: int) -> Components:
-        return scores.parts(position).with_constant(scores.name, -float(common[position]))
+        subtracted = ScoreComponent(scores.name, ANY_QUERY, WHOLE_TEXT, -float(common[position]))
+        return Components.joined([scores.parts(position), Components.of([subtracted])])
 
     return Scores(scores.name, scores.scores - common, parts, scores.covered)
 

@@ -9,10 +9,10 @@ import numpy as np
 from qkvsearch._utils.scratch import give_back, pieces_of
 from qkvsearch.heads.answerability import LATIN, OTHER, letters_of
 from qkvsearch.heads.common_subjects import (
-    ITEM_SHARE,
     KEYS_AT_ONCE,
     QUERY_SHARE,
     CommonSubjects,
+    common_to_items,
     mean_of_nearest,
     other_letters,
     subject_names,
@@ -65,12 +65,14 @@ def common_subjects(
         give_back(keys)
     as_items = as_items[largest <= np.quantile(largest, 1 - MAYBE_RELATED)]
 
+    spans = pieces_of(len(keys), KEYS_AT_ONCE)
+    common = common_to_items((keys[span] for span in spans), as_queries)
+
     def highest(queries: np.ndarray) -> np.ndarray:
         """Return each query's highest score, less what is common to the item and to the query."""
         best = np.full(len(queries), -np.inf)
         for span in pieces_of(len(keys), KEYS_AT_ONCE):
-            of_items = ITEM_SHARE * mean_of_nearest(keys[span] @ as_queries.T)
-            best = np.maximum(best, (queries @ keys[span].T - of_items).max(axis=1))
+            best = np.maximum(best, (queries @ keys[span].T - common[span]).max(axis=1))
             give_back(keys)
         return best - QUERY_SHARE * mean_of_nearest(queries @ as_items.T)
 

@@ -125,6 +125,7 @@ def test_the_level_is_the_quantile_of_the_subjects_as_queries():
     subjects = made(encoder)
     queries = encoder.encode_queries(subject_names()[OTHER])
     common = np.sort(ITEMS @ queries.T, axis=1)[:, -N_NEIGHBOURS:].mean(axis=1)
+    common -= common.mean()
     of_queries = np.sort(queries @ subjects.keys.T, axis=1)[:, -N_NEIGHBOURS:].mean(axis=1)
     best = (queries @ ITEMS.T - ITEM_SHARE * common).max(axis=1) - QUERY_SHARE * of_queries
     assert subjects.level == pytest.approx(np.quantile(best, FAR), abs=1e-5)
@@ -169,6 +170,9 @@ def test_scores_and_their_parts_are_less_by_what_is_common():
         parts = compared.parts(row)
         assert sum(part.value for part in parts) == pytest.approx(compared.scores[row], abs=1e-6)
         assert len(list(parts)) == 2
+    # The average item loses nothing.
+    subjects = made(Multilingual())
+    assert subjects.of_items(DenseKeys(ITEMS)).mean() == pytest.approx(0, abs=1e-6)
 
 
 @pytest.mark.parametrize(
