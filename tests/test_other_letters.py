@@ -84,7 +84,7 @@ def test_the_subjects_stay_after_an_addition_and_are_derived_again(workspace, tm
         engine.add(pd.DataFrame([(900, "Polar tent", "For four seasons.")], columns=COLUMNS))
         assert engine.search("帐篷", k=1)[0].title.endswith("tent")
     store = Workspace(workspace)
-    (file,) = workspace.glob("builds/*/e5.subject_queries.npy")
+    (file,) = workspace.glob("builds/*/e5.subjects.npy")
     before, content = store.current_facts()[FACT], file.read_bytes()
     file.write_bytes(content[:-40] + bytes(40))
     repair(store)

@@ -2,12 +2,12 @@
 
 No word of such a query is in the catalog, so only an encoder of many languages can tell which items
 are meant. Its cosines alone do not. Some items are similar to every such query, first of all those
-in the query's own language; and some queries are similar to every item. So cosines are compared
-with those of common subjects, short names of what texts can be about, such as "teeth" and
-"bicycles". What an item has in common with queries about anything is subtracted from its score;
-what the query has in common with texts about anything decides how high a score must be to answer it
-(cross-domain similarity local scaling: Conneau et al. 2018, "Word translation without parallel
-data", section 2.3). The subjects are named in English and in Chinese.
+in the query's own language; and some queries are similar to every text. So a score is compared with
+others (cross-domain similarity local scaling: Conneau et al. 2018, "Word translation without
+parallel data", section 2.3). From an item's score is subtracted what it has in common with queries
+about anything: common subjects, such as "teeth" and "bicycles", in the letters of the query. What
+the query has in common with texts about something else decides how high a score must be to answer
+it.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from qkvsearch.store.array_spec import ArraySpec
 
 # The name among the facts of a build.
 FACT = "common_subjects"
-# How many of the most similar subjects a cosine is compared with (Conneau et al. have 10, too).
+# How many of the most similar subjects, or texts, a cosine is compared with, as Conneau et al. do.
 N_NEIGHBOURS = 10
 # How much of its mean cosine with the nearest subjects is subtracted from an item's score. Conneau
 # et al. have .5, for texts in one language each. Where a catalog has texts in both, more is needed
-# to bring up those in the other one (`foreign_queries.py` among the benchmarks).
+# to bring up those in the other one (`other_letters.py` among the benchmarks).
 ITEM_SHARE = 0.9
-# The same of a query, where it is asked whether an item answers it.
-QUERY_SHARE = 0.5
+# The same of a query and the nearest texts, where it is asked whether an item answers it.
+QUERY_SHARE = 0.6
 # The label of what an item has in common with any query, a token as those that encoders add.
 ANY_QUERY = "[ANY]"
 # Where the catalog has a larger share of the words, they tell more.
@@ -73,13 +73,12 @@ def mean_of_nearest(cosines: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class CommonSubjects:
-    """The subjects that items and queries in other letters are compared with."""
+    """What items and queries in other letters are compared with."""
 
-    # The subjects in the catalog's letters, as its items are encoded, without those that the
-    # catalog may be about, float32 (n, d).
-    keys: np.ndarray
+    # Texts about something else in the catalog's letters, as its items are encoded, float32 (n, d).
+    texts: np.ndarray
     # The subjects in the letters of the queries, as queries are encoded, float32 (m, d).
-    queries: np.ndarray
+    subjects: np.ndarray
     # The kind of letters of the queries.
     letters: str
     # Above how high a score, less what is common to the query, an item answers it: for a query of
@@ -95,25 +94,28 @@ class CommonSubjects:
         """Return `common_to_items`."""
         spans = pieces_of(len(keys.vectors), KEYS_AT_ONCE)
         rows = (keys.rows(np.arange(span.start, span.stop)) for span in spans)
-        return common_to_items(rows, self.queries)
+        return common_to_items(rows, self.subjects)
 
     def answers(self, scores: Scores, query: np.ndarray, words: WordStatistics) -> np.ndarray:
-        """Return which items answer a query, bool (n_items,).
+        """Return which items answer a query, bool (n_items,). Beside the best one, these are a
+        standard deviation above the mean: some queries are similar to half of a catalog.
 
         scores: without what is common to items. query: its embedding (d,).
         """
-        of_query = QUERY_SHARE * mean_of_nearest((self.keys @ query)[None])
+        of_query = QUERY_SHARE * float(mean_of_nearest((self.texts @ query)[None])[0])
         level = self.level if is_short(words) else self.level_of_sentences
-        return np.asarray(scores.scores - of_query > level)
+        mean, deviation = scores.moments
+        standing_out = min(mean + deviation, float(scores.scores.max()))
+        return np.asarray(scores.scores >= max(level + of_query, standing_out))
 
 
-def common_to_items(keys: Iterable[np.ndarray], queries: np.ndarray) -> np.ndarray:
+def common_to_items(keys: Iterable[np.ndarray], subjects: np.ndarray) -> np.ndarray:
     """Return how much more each item has in common with queries about anything than the average
     item has, float32 (n_items,).
 
-    keys: of the items, in pieces, (n, d) each. queries: the subjects, (m, d).
+    keys: of the items, in pieces, (n, d) each. subjects: as queries, (m, d).
     """
-    common = np.concatenate([mean_of_nearest(piece @ queries.T) for piece in keys])
+    common = np.concatenate([mean_of_nearest(piece @ subjects.T) for piece in keys])
     return np.asarray(ITEM_SHARE * (common - common.mean(dtype=np.float64)), dtype=np.float32)
 
 
@@ -137,8 +139,8 @@ class SubjectsComponent(IndexComponent[CommonSubjects]):
     """The subjects that queries are compared with. `group`: the main dense head."""
 
     arrays: ClassVar = {
-        "subject_keys": ArraySpec("f", ("subjects", "components")),
-        "subject_queries": ArraySpec("f", ("other subjects", "components")),
+        "subjects": ArraySpec("f", ("subjects", "components")),
+        "other_texts": ArraySpec("f", ("other texts", "components")),
     }
 
     def store(self, contents: BuildContents, subjects: CommonSubjects | None) -> None:
@@ -147,12 +149,12 @@ class SubjectsComponent(IndexComponent[CommonSubjects]):
             self.put(contents, **dict.fromkeys(self.arrays))
             contents.facts.pop(FACT, None)
             return
-        self.put(contents, subject_keys=subjects.keys, subject_queries=subjects.queries)
+        self.put(contents, subjects=subjects.subjects, other_texts=subjects.texts)
         facts = ("letters", "level", "level_of_sentences")
         contents.facts[FACT] = {name: getattr(subjects, name) for name in facts}
 
     def load(self, models: BuildModels) -> CommonSubjects:
         arrays = self.read(models.snapshot)
         return CommonSubjects(
-            arrays["subject_keys"], arrays["subject_queries"], **models.snapshot.facts[FACT]
+            arrays["other_texts"], arrays["subjects"], **models.snapshot.facts[FACT]
         )

@@ -21,14 +21,13 @@ from qkvsearch.learn.calibration import unrelated_texts
 from qkvsearch.text.analysis import Analyzer
 from qkvsearch.text.text_encoder import TextEncoder
 
-# The share of the subjects that the catalog may be about: those nearest to its items.
-MAYBE_RELATED = 0.2
-# The share of the subjects that are not near an item, as queries. With .9, of the names of things
-# that three catalogs lack one of ten was shown, and of those that they have two thirds.
-FAR = 0.9
-# The same of sentences on other subjects, of which there are fewer.
-FAR_SENTENCES = 0.6
-# The language of these sentences by kind of letters.
+# The share of the sentences on other subjects that the catalog may be about: those nearest to its
+# items.
+MAYBE_RELATED = 0.3
+# The share of the subjects, as queries, that no item answers, and that of the sentences, of which
+# there are fewer (`other_letters.py` among the benchmarks).
+FAR, FAR_SENTENCES = 0.85, 0.6
+# The language of the sentences by kind of letters.
 SENTENCES = {LATIN: "English", OTHER: "Chinese"}
 # An encoder knows both languages if it finds so many of the subjects by their translations.
 MIN_TRANSLATED = 0.5
@@ -54,19 +53,19 @@ def common_subjects(
     if letters != LATIN and CHINESE not in languages[:1]:
         return None
     names, other = subject_names(), other_letters(letters)
-    as_items = encoder.encode_many(names[letters])
-    as_queries = encoder.encode_queries(names[other])
-    between = as_queries @ as_items.T
+    subjects = encoder.encode_queries(names[other])
+    between = subjects @ encoder.encode_many(names[letters]).T
     if np.mean(between.argmax(axis=1) == np.arange(len(between))) < MIN_TRANSLATED:
         return None
-    largest = np.full(len(as_items), -np.inf)
+    of_language = unrelated_texts().subjects
+    texts = encoder.encode_many(of_language[SENTENCES[letters]])
+    largest = np.full(len(texts), -np.inf)
     for span in pieces_of(len(keys), KEYS_AT_ONCE):
-        largest = np.maximum(largest, (as_items @ keys[span].T).max(axis=1))
+        largest = np.maximum(largest, (texts @ keys[span].T).max(axis=1))
         give_back(keys)
-    as_items = as_items[largest <= np.quantile(largest, 1 - MAYBE_RELATED)]
-
+    texts = texts[largest <= np.quantile(largest, 1 - MAYBE_RELATED)]
     spans = pieces_of(len(keys), KEYS_AT_ONCE)
-    common = common_to_items((keys[span] for span in spans), as_queries)
+    common = common_to_items((keys[span] for span in spans), subjects)
 
     def highest(queries: np.ndarray) -> np.ndarray:
         """Return each query's highest score, less what is common to the item and to the query."""
@@ -74,13 +73,13 @@ def common_subjects(
         for span in pieces_of(len(keys), KEYS_AT_ONCE):
             best = np.maximum(best, (queries @ keys[span].T - common[span]).max(axis=1))
             give_back(keys)
-        return best - QUERY_SHARE * mean_of_nearest(queries @ as_items.T)
+        return best - QUERY_SHARE * mean_of_nearest(queries @ texts.T)
 
-    sentences = encoder.encode_queries(unrelated_texts().subjects[SENTENCES[other]])
+    sentences = encoder.encode_queries(of_language[SENTENCES[other]])
     return CommonSubjects(
-        keys=as_items,
-        queries=as_queries,
+        texts=texts,
+        subjects=subjects,
         letters=other,
-        level=float(np.quantile(highest(as_queries), FAR)),
+        level=float(np.quantile(highest(subjects), FAR)),
         level_of_sentences=float(np.quantile(highest(sentences), FAR_SENTENCES)),
     )

@@ -1,7 +1,5 @@
 """Queries in other letters than the catalog's: what is subtracted, and what is enough."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 
@@ -126,19 +124,21 @@ def test_the_level_is_the_quantile_of_the_subjects_as_queries():
     queries = encoder.encode_queries(subject_names()[OTHER])
     common = np.sort(ITEMS @ queries.T, axis=1)[:, -N_NEIGHBOURS:].mean(axis=1)
     common -= common.mean()
-    of_queries = np.sort(queries @ subjects.keys.T, axis=1)[:, -N_NEIGHBOURS:].mean(axis=1)
+    of_queries = np.sort(queries @ subjects.texts.T, axis=1)[:, -N_NEIGHBOURS:].mean(axis=1)
     best = (queries @ ITEMS.T - ITEM_SHARE * common).max(axis=1) - QUERY_SHARE * of_queries
     assert subjects.level == pytest.approx(np.quantile(best, FAR), abs=1e-5)
     assert len(unrelated_texts().subjects["Chinese"]) >= 20
     assert subjects.level_of_sentences != subjects.level
 
 
-def test_subjects_that_the_catalog_is_about_do_not_speak_against_it():
+def test_texts_that_the_catalog_may_be_about_do_not_speak_against_it():
     encoder = Multilingual()
-    subjects = made(encoder)
-    for number in IN_SHOP:
-        own = embedded(number, LATIN)
-        assert (subjects.keys @ own).max() < 0.999
+    texts = unrelated_texts().subjects["English"]
+    # A catalog about the first two of them.
+    about = encoder.encode_many(texts[:2])
+    subjects = made(encoder, keys=np.repeat(about, 10, axis=0))
+    assert (subjects.texts @ about.T).max() < 0.999
+    assert 0.5 * len(texts) < len(subjects.texts) < len(texts)
 
 
 def test_an_item_in_the_language_of_the_query_does_not_win_by_it():
@@ -192,10 +192,33 @@ def test_only_queries_whose_words_cannot_tell_are_compared(words, compares):
 
 def test_a_sentence_has_a_level_of_its_own():
     subjects = CommonSubjects(np.zeros((12, D), np.float32), ITEMS, OTHER, 0.1, 0.3)
-    scores = SimpleNamespace(scores=np.array([0.2, 0.4], np.float32))
     query = np.zeros(D, np.float32)
-    assert subjects.answers(scores, query, of(MAX_WORDS)).tolist() == [True, True]
-    assert subjects.answers(scores, query, of(MAX_WORDS + 1)).tolist() == [False, True]
+    scores = scores_like([0.2, 0, 0, 0, 0])
+    assert subjects.answers(scores, query, of(MAX_WORDS)).tolist() == [True, *[False] * 4]
+    assert not subjects.answers(scores, query, of(MAX_WORDS + 1)).any()
+
+
+def scores_like(values):
+    return Scores("e5", np.array(values, np.float32), lambda row: Components.of([]))
+
+
+def test_what_the_query_has_in_common_with_other_texts_counts_against_it():
+    query = unit(np.ones(D))
+    subjects = CommonSubjects(np.repeat(query[None], 12, axis=0), ITEMS, OTHER, 0.1, 0.1)
+    enough = 0.1 + QUERY_SHARE
+    scores = scores_like([enough + 0.01, enough - 0.01, 0, 0, 0, 0, 0])
+    assert subjects.answers(scores, query, of(1)).tolist() == [True, *[False] * 6]
+
+
+def test_of_a_query_that_is_similar_to_all_items_few_answer_it():
+    subjects = CommonSubjects(np.zeros((12, D), np.float32), ITEMS, OTHER, 0.1, 0.1)
+    query, values = np.zeros(D, np.float32), np.linspace(0.8, 0.9, 100)
+    assert 10 < subjects.answers(scores_like(values), query, of(1)).sum() < 25
+    # The best one does in any case, also of one or two items.
+    for few in ([0.5], [0.5, 0.4], [0.5, 0.5, 0.4]):
+        answers = subjects.answers(scores_like(few), query, of(1))
+        assert answers[0]
+        assert not answers[-1] or len(few) == 1
 
 
 def test_few_subjects_are_all_near():
