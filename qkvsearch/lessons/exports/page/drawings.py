@@ -84,7 +84,6 @@ def drawing_words() -> dict[str, str]:
         "layerAndHead": say("layer {layer}, head {head}"),
         "pointAt": say("Point at a cell or choose one to see how its number comes about."),
         "queryOf": say("number of the query: {word}"),
-        "sumOf": say("sum {total}"),
         "wasBefore": say("{row}, before: {numbers}"),
         "smaller": say("{name} (scale ÷ {n})"),
         "pointAtBar": say("Choose a bar to see how its number comes about."),

@@ -13,6 +13,7 @@ drawings.flow = (figure, say) => {
   const paths = [...figure.querySelectorAll(".flows path[data-at]")];
   const grid = figure.querySelector(".cells");
   const mix = isOne ? startMix(figure, given, say) : null;
+  const ownMixes = !isOne && inWords && hasValues ? startOwnMixes(figure, given) : null;
   const matrices = Object.fromEntries(
     ["queries", "keys", "values"].map((name) => [name, given[name]?.map((row) => row.map(numbers.held))]),
   );
@@ -203,15 +204,10 @@ drawings.flow = (figure, say) => {
     );
     return `${parts.join(" + ") || 0} = ${list(steps.outputs[i])}`;
   };
-  // What the numbers of an output add up to as they are written, where they are shares.
-  const sumOfShares = (vector) => {
-    const [all, seen] = [vector, vector.map((number) => held(write.outputs(number)))].map((found) => found.reduce((sum, one) => sum + one, 0));
-    if (Math.abs(all - 1) > 1e-6) return "";
-    return say("sumOf", { total: Math.abs(seen - 1) > 1e-6 ? "≈ 1" : "1" });
-  };
-  // What has been computed of a pair up to this stage; of one query, all steps.
+  // What has been computed of a pair up to this stage; of one query, all steps. Beside an own mix the
+  // weight is said, too.
   const ofPair = (stage, i, j) =>
-    (rows.length === 1 ? computed.slice(0, computed.indexOf(stage) + 1) : [stage])
+    (rows.length === 1 ? computed.slice(0, computed.indexOf(stage) + 1) : ownMixes ? ["weights", stage] : [stage])
       .map((one) => sayings[one](i, j)).join("\n");
   const tell = ({ stage, i, j }, isWhole) => {
     if (i === null) return telling(say(isOne ? "pointAtBar" : "pointAt"), false);
@@ -326,11 +322,7 @@ drawings.flow = (figure, say) => {
       measure(box, Math.min(Math.abs(vector[k]) / most, 1), 0.06);
       box.classList.toggle("minus", vector[k] < 0);
     });
-    const isAlone = matrices.values[columns.length - rows.length + place];
-    end.querySelectorAll(".alone").forEach((box, k) => box.setAttribute("width", (isAlone[k] / most) * end.querySelector(".amount-of").dataset.wide));
     [...end.querySelectorAll(".entry")].forEach((text, k) => (text.textContent = write[name](vector[k])));
-    const sum = end.querySelector(".sum-of");
-    if (sum) sum.textContent = sumOfShares(vector);
     end.dataset.value = JSON.stringify(vector);
   };
 
@@ -385,6 +377,7 @@ drawings.flow = (figure, say) => {
     }
     mark(moment);
     if (isOne) mix.paint({ steps, matrices, write, calculations, scale }, moment, place === undefined);
+    else if (ownMixes) ownMixes.paint({ steps, matrices, write }, (i) => place === undefined || i <= moment.i);
     else if (hasWeights) paintFlows(moment, place === undefined);
     for (const button of figure.querySelectorAll("[data-does='stage']")) {
       button.ariaPressed = String(button.dataset.stage === moment.stage);
@@ -485,7 +478,7 @@ drawings.flow = (figure, say) => {
     });
   }
   // A number of a value or of a mix, where it is written.
-  for (const end of figure.querySelectorAll(".end:has(.entry)")) {
+  for (const end of figure.querySelectorAll(".end:has(.touch)")) {
     const [role, place] = end.dataset.end.split(" ");
     const [frames, bars, texts] = [".touch", ".amount-of", ".entry"].map((kind) => [...end.querySelectorAll(kind)]);
     frames.forEach((frame, k) => {
@@ -553,13 +546,15 @@ drawings.flow = (figure, say) => {
     relabelTables();
   };
   // The table of these values in the same step has the same words, and their values.
-  const tableOfValues = [...(figure.closest(".step")?.querySelectorAll(".matrix[data-role=value] tbody") ?? [])].find(
-    (body) => [...body.rows].map((row) => row.cells[0].textContent).join("\n") === columns.join("\n"),
+  const headingsOf = (table) => [...table.tHead.rows[0].cells].slice(1);
+  const tableOfValues = [...(figure.closest(".step")?.querySelectorAll(".matrix[data-role=value] table") ?? [])].find(
+    (table) => headingsOf(table).map((cell) => cell.textContent).join("\n") === columns.join("\n"),
   );
   const fillValues = () => {
-    [...(tableOfValues?.rows ?? [])].forEach((row, j) => {
-      row.cells[0].textContent = columns[j];
-      row.querySelectorAll("td").forEach((cell, k) => {
+    if (!tableOfValues) return;
+    headingsOf(tableOfValues).forEach((cell, j) => (cell.textContent = columns[j]));
+    [...tableOfValues.tBodies[0].rows].forEach((row, k) => {
+      row.querySelectorAll("td").forEach((cell, j) => {
         cell.dataset.value = matrices.values[j][k];
         cell.querySelector(".value").textContent = write.values(matrices.values[j][k]);
       });
