@@ -272,10 +272,10 @@ class _LessonRun:
         if block.kind == "prose":
             return [Text(self._filled(block.text))]
         if block.kind == "formula":
-            return [Formula(self._filled(block.text))]
+            return [Formula(self._filled(block.text), block.name, _key(block))]
         fields = self._fields(block)
         if block.kind == "paragraph":
-            return [Text(fields["text"])]
+            return [Text(fields["text"], block.name)]
         if block.kind in DRAWINGS:
             return [DRAWINGS[block.kind](name=block.name, **fields)]
         match block.kind:
@@ -384,6 +384,12 @@ def _matrix(fields: dict[str, Any]) -> Matrix:
         return Matrix.of(fields.pop("step"), caption, **fields)
     fields["array"] = np.atleast_2d(np.asarray(fields["array"]))
     return Matrix(caption, **fields)
+
+
+def _key(block: Block) -> int:
+    """Return the place of the key that a formula of a stage is about: its flag `key:2`."""
+    flags = dict(flag.split(":") for flag in block.flags)
+    return int(flags.get("key", 0))
 
 
 def _switch(name: str, fields: dict[str, Any]) -> Switch:

@@ -9,6 +9,9 @@ import pytest
 
 from qkvsearch.lessons import LESSONS
 from qkvsearch.lessons.drawings import Arrows, Flow, Heads
+from qkvsearch.lessons.exports.markdown import to_markdown
+from qkvsearch.lessons.exports.page import to_page
+from qkvsearch.lessons.parts import Formula
 
 pytestmark = pytest.mark.xdist_group("browser")
 
@@ -1113,3 +1116,60 @@ def test_addends_of_a_mix_add_up_as_they_are_written(visit, lesson_file):
                     assert abs(total - float(amount)) < 0.6 * 10 ** -len(amount.split(".")[1])
             figure.locator(".cell").last.click()
             assert "≈ ≈" not in figure.locator(".told").inner_text()
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("name", ["weights", "list"])
+def test_what_is_said_of_a_stage_stands_above_its_bars(name, width, visit, lesson_file):
+    with visit(lesson_file("ask-match-mix"), viewport={"width": width, "height": 900}) as page:
+        figure = page.locator(f'[data-place="ask-match-mix.{name}"]')
+        remarks = figure.locator(".remark")
+        svg = figure.locator("svg")
+        place = svg.evaluate(STAYS)
+        for button in figure.locator("[data-does=stage]").all():
+            button.click()
+            seen = [one for one in remarks.all() if one.is_visible()]
+            assert len(seen) == 1
+            assert seen[0].get_attribute("data-stage") == button.get_attribute("data-stage")
+            assert seen[0].inner_text().strip()
+            box, drawn = seen[0].bounding_box(), svg.bounding_box()
+            assert box["y"] + box["height"] <= drawn["y"]
+            assert drawn["y"] - box["y"] < 200
+            assert svg.evaluate(STAYS) == place
+
+
+def test_the_worked_line_of_a_stage_is_the_lesson_s_and_follows_what_is_changed(
+    visit, lesson_file, course
+):
+    parts = [part for step in course["ask-match-mix"].steps for part in step.parts]
+    formulas = [part for part in parts if isinstance(part, Formula) and part.stage]
+    assert [part.stage for part in formulas] == ["scaled", "powers", "weights", "scores"]
+    with visit(lesson_file("ask-match-mix")) as page:
+        worked = page.locator(".remark:has(p + p) .in-numbers[data-key]")
+        texts = worked.all_text_contents()
+        for formula in formulas:
+            assert formula.text.replace("^", "") in texts
+        figure = page.locator('[data-place="ask-match-mix.weights"]')
+        slide(figure, "temperature", 1)
+        assert "4.74 ÷ 1 = 4.74" in figure.locator(".in-numbers").all_text_contents()
+        figure = page.locator('[data-place="ask-match-mix.list"]')
+        figure.locator(".entry-of-query").first.fill("0")
+        assert "0 × 4.14 + 1 × 1.54 = 1.54" in figure.locator(".in-numbers").all_text_contents()
+
+
+def test_without_the_script_all_that_is_said_of_stages_is_there_in_order(course):
+    page = to_page([course["ask-match-mix"]])
+    figure = page[page.index('data-place="ask-match-mix.weights"') :]
+    figure = figure[: figure.index("</figure>")]
+    places = [
+        figure.index(words) for words in ("Divide by T", "raise <em>e</em>", "Last, divide", "<svg")
+    ]
+    assert places == sorted(places)
+    # It is said once on a page; elsewhere it stands below the drawing.
+    assert page.count("No power of it is negative") == 1
+    written = to_markdown([course["ask-match-mix"]])
+    places = [
+        written.index(words)
+        for words in ("Divide by T", "4.74 ÷ 0.5 = 9.48", "raise *e*", "Last, divide")
+    ]
+    assert places == sorted(places)

@@ -217,6 +217,19 @@ drawings.flow = (figure, say) => {
     telling(stage === "outputs" && isWhole ? `${cell}\n${row}` : cell);
   };
 
+  // --- what is said of a stage, above the bars: its worked line follows what is changed ---
+
+  const remarks = [...figure.querySelectorAll(".remark")];
+  const paintRemarks = (shownStage) => {
+    for (const remark of remarks) {
+      const { stage } = remark.dataset;
+      remark.classList.toggle("shown", stage === shownStage);
+      const worked = remark.querySelector(".in-numbers");
+      if (worked) setPowers(worked, sayings[stage](0, Number(worked.dataset.key)), "sup");
+      for (const name of remark.querySelectorAll("[hidden]")) name.hidden = false;
+    }
+  };
+
   // --- what is drawn ---
 
   // A bar is as long as its number is large; any other box as strong.
@@ -382,6 +395,7 @@ drawings.flow = (figure, say) => {
     for (const button of figure.querySelectorAll("[data-does='stage']")) {
       button.ariaPressed = String(button.dataset.stage === moment.stage);
     }
+    paintRemarks(moment.stage);
     tell(moment, place === undefined);
   };
 
