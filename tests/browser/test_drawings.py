@@ -728,7 +728,6 @@ def test_numbers_of_values_and_of_mixes_say_how_they_come_about(visit, lesson_fi
     with visit(lesson_file("ask-match-mix"), viewport={"width": 1280, "height": 900}) as page:
         figure = page.locator('[data-place="ask-match-mix.all"]')
         told = figure.locator(".told")
-        figure.locator('[data-stage="outputs"][data-does]').click()
         mix = figure.locator('[data-end="output 2"]')
         mix.locator(".entry").first.click()
         said = told.inner_text()
@@ -990,7 +989,6 @@ def test_what_is_said_of_a_click_stays_until_another_one_or_escape(visit, lesson
     with visit(lesson_file("ask-match-mix"), viewport={"width": 1280, "height": 900}) as page:
         figure = page.locator('[data-place="ask-match-mix.all"]')
         told = figure.locator(".told")
-        figure.locator('[data-stage="outputs"][data-does]').click()
         nothing = told.inner_text()
         entry = figure.locator('[data-end="output 0"] .entry').first
         other = figure.locator('[data-end="output 2"] .entry').first
@@ -1101,7 +1099,7 @@ def test_what_is_shown_on_the_left_gives_what_is_shown_on_the_right(
 
 def test_addends_of_a_mix_add_up_as_they_are_written(visit, lesson_file):
     with visit(lesson_file("ask-match-mix")) as page:
-        for name in ("search", "context", "list", "recommend", "attend"):
+        for name in ("search", "context", "list", "recommend"):
             figure = page.locator(f'[data-place="ask-match-mix.{name}"]')
             if figure.locator("[data-does=stage]").count():
                 figure.locator('[data-stage="outputs"][data-does]').click()

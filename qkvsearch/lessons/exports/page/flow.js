@@ -288,6 +288,7 @@ drawings.flow = (figure, say) => {
   };
 
   const mark = ({ i, j }) => {
+    for (const one of figure.querySelectorAll(".end .chosen")) one.classList.remove("chosen");
     for (const [at, cell] of cells) {
       const [row, column] = at.split(" ").map(Number);
       cell.classList.toggle("lit", row === i || column === j);
@@ -358,7 +359,6 @@ drawings.flow = (figure, say) => {
       path.classList.toggle("chosen", row === i && column === j);
       path.classList.toggle("moving", isMixing && isMeant && weight > 0.02);
     }
-    for (const one of figure.querySelectorAll(".end .chosen")) one.classList.remove("chosen");
     for (const end of figure.querySelectorAll("[data-end]")) {
       const [role, place] = end.dataset.end.split(" ");
       paintEnd(end, `${role}s`, Number(place));
@@ -501,7 +501,6 @@ drawings.flow = (figure, say) => {
         const number = () => `${names[k]}: ${write.values(matrices.values[place][k])}`;
         const owner = (role === "output" ? rows : columns)[place];
         telling(`${owner} · ${role === "output" ? ofQuality(k, Number(place)) : number()}`);
-        for (const one of figure.querySelectorAll(".end .chosen")) one.classList.remove("chosen");
         frame.classList.add("chosen");
       };
       for (const shape of [frame, bars[k], texts[k]]) {
