@@ -18,7 +18,7 @@ import numpy as np
 
 from qkvsearch._utils.python_syntax import parsing_python
 from qkvsearch.errors import DataError, QkvError
-from qkvsearch.lessons.drawings import Arrows, Flow, Heads, Total
+from qkvsearch.lessons.drawings import Arrows, Flow, Heads, Total, Turning
 from qkvsearch.lessons.messages import shown
 from qkvsearch.lessons.parser import Block, LessonDocument
 from qkvsearch.lessons.parts import (
@@ -42,7 +42,13 @@ NOT_FINITE = re.compile(r"\b(nan|inf)\b")
 USUAL_TYPES = ("float64", "int64", "bool")
 # Fields of text that hold several labels, with " | " between them.
 LISTS = {"rows", "columns", "labels", "axes", "names", "dot_labels", "options", "notes"}
-DRAWINGS = {"arrows": Arrows, "flow": Flow, "heads": Heads, "total": Total}
+DRAWINGS = {
+    "arrows": Arrows,
+    "flow": Flow,
+    "heads": Heads,
+    "total": Total,
+    "turning": Turning,
+}
 
 
 def run(source: LessonDocument, given: Given) -> tuple[list[Step], list[Quiz]]:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from qkvsearch.lessons import LESSONS
-from qkvsearch.lessons.drawings import Arrows, Flow, Heads
+from qkvsearch.lessons.drawings import Arrows, Flow, Heads, Turning
 from qkvsearch.lessons.exports.markdown import to_markdown
 from qkvsearch.lessons.exports.page import to_page
 from qkvsearch.lessons.parts import Formula
@@ -891,9 +891,8 @@ def test_boxes_have_numbers_and_what_is_first_to_do_stands_over_the_bars(visit, 
             figure = page.locator(f'[data-place="ask-match-mix.{name}"]')
             told = figure.locator(".tries").bounding_box()
             assert told["y"] + told["height"] < figure.locator("svg").bounding_box()["y"]
-            section = page.locator("section.step").filter(has=figure)
-            begins = figure.locator("svg").bounding_box()["y"] - section.bounding_box()["y"]
-            assert begins < 400
+            begins = figure.locator("svg").bounding_box()["y"] - figure.bounding_box()["y"]
+            assert begins < 300
 
 
 def test_a_mix_that_is_not_drawn_yet_says_nothing_under_the_pointer(visit, lesson_file):
@@ -1171,3 +1170,45 @@ def test_without_the_script_all_that_is_said_of_stages_is_there_in_order(course)
         for words in ("Divide by T", "4.74 ÷ 0.5 = 9.48", "raise *e*", "Last, divide")
     ]
     assert places == sorted(places)
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_a_table_of_videos_turns_to_the_boxes_of_words(width, visit, lesson_file, course):
+    parts = [part for step in course["ask-match-mix"].steps for part in step.parts]
+    (table,) = (part for part in parts if isinstance(part, Turning))
+    (match,) = (part for part in parts if isinstance(part, Flow) and part.name == "match")
+    # Turned, its boxes are those of the keys of the drawing below.
+    np.testing.assert_array_equal(table.array.T, match.steps()["keys"])
+    places = """all => all.map(box => {
+        const { x, y } = box.getBoundingClientRect();
+        return [...box.dataset.box.split(" ").map(Number), x, y];
+    })"""
+    with visit(lesson_file("ask-match-mix"), viewport={"width": width, "height": 900}) as page:
+        figure = page.locator('[data-place="ask-match-mix.shared"]')
+        svg = figure.locator("svg").first
+        assert not figure.locator("svg").nth(1).is_visible()
+        boxes = svg.locator("[data-box]")
+        assert boxes.count() == 24
+        said, place = figure.locator(".told").inner_text(), svg.evaluate(STAYS)
+        after = page.locator('[data-place="ask-match-mix.match"]').evaluate(STAYS)
+        # The rows are videos, as in the first table, and then words.
+        for row, column, n_rows in ((0, 1, 8), (1, 0, 3), (0, 1, 8)):
+            seen = boxes.evaluate_all(places)
+            assert len({round(one[3]) for one in seen}) == n_rows
+            for axis, place_in in ((row, 3), (column, 2)):
+                by_number = sorted(seen, key=lambda one: (one[1 - axis], one[axis]))
+                for a, b in itertools.pairwise(by_number):
+                    if a[1 - axis] == b[1 - axis]:
+                        assert a[place_in] < b[place_in]
+            button = figure.locator('[data-does="turn"]')
+            button.focus()
+            page.keyboard.press("Enter")
+            assert svg.evaluate(STAYS) == place
+        assert figure.locator(".told").inner_text() != said
+        assert page.locator('[data-place="ask-match-mix.match"]').evaluate(STAYS) == after
+        # In the drawing below, the boxes are as dark.
+        shade = "all => all.map(one => Number(one.getAttribute('fill-opacity')))"
+        below = page.locator('[data-place="ask-match-mix.match"] .vector[data-key] rect')
+        shades = np.array(boxes.evaluate_all(shade)).reshape(8, 3)
+        wanted = np.array(below.evaluate_all(shade)).reshape(3, 8)
+        np.testing.assert_allclose(shades.T, wanted, atol=0.002)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from qkvsearch._utils.style import tokens
-from qkvsearch.lessons.drawings import Arrows, AttendedText, Drawing, Flow, Heads
+from qkvsearch.lessons.drawings import Arrows, AttendedText, Drawing, Flow, Heads, Turning
 from qkvsearch.lessons.exports.page.bench import choice, field, mask_choice
 from qkvsearch.lessons.exports.page.figures import cells_of
 from qkvsearch.lessons.markup import Html, element, grid, mathematics, prose
@@ -53,6 +53,7 @@ def drawing(part: Drawing, lesson: str, said: Sequence[Text | Formula] = ()) -> 
         shown.insert(1, element("div", *controls, class_="controls", hidden=True))
         if isinstance(part, Flow) and said:
             shown.insert(2, _said(part, said))
+    if type(part) in CONTROLS and not isinstance(part, Turning):
         # Below, as it may take several lines, and the picture is to stay where it is.
         answer = [element("p", class_="told", role="status")]
         if isinstance(part, Flow) and (pair := _pair(part, place)):
@@ -187,6 +188,13 @@ def _heads(part: Heads, place: str) -> list[Html]:
     return controls
 
 
+def _turning(part: Turning, place: str) -> list[Html]:
+    return [
+        button(say("Turn"), "turn", aria_pressed="false"),
+        element("p", class_="told", role="status"),
+    ]
+
+
 def text_of(reading: AttendedText) -> str:
     """Return a reading's words as a line, without the signs at its ends."""
     return " ".join(word for word in reading.words if word not in ("[CLS]", "[SEP]"))
@@ -261,4 +269,5 @@ CONTROLS: dict[type, Callable[[Any, str], list[Html]]] = {
     Arrows: _arrows,
     Flow: _flow,
     Heads: _heads,
+    Turning: _turning,
 }
