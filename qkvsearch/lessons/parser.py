@@ -5,7 +5,8 @@ back at its end, and `paged: yes` for one step at a time. A heading `## Title` b
 comment under it, `<!-- points: 9, 51; when: expression -->`, names its points, and when it is
 there. Everything else is a paragraph or a fence (```kind name). A fence of Python is code. The
 others have fields: `key: text`, which is translated, and `key = expression`, which is Python.
-Indented lines continue a field.
+Indented lines continue a field. A `paragraph` or `formula` with a name is said of the stage of that
+name, of the flow before it; `key:2` behind the name of a formula is the place of its key.
 
 A translation such as `zh.md` has the headings and the fences of `en.md` in the same order, with the
 translated text alone. Code and expressions are in `en.md` only.

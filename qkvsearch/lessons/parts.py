@@ -75,16 +75,25 @@ class Given:
 
 @dataclass(frozen=True)
 class Text:
-    """A paragraph; *so* is emphasis and `so` is code."""
+    """A paragraph; *so* is emphasis and `so` is code.
+
+    stage: what it is said of, a stage of the flow before it in its step; a page shows it there.
+    """
 
     text: str
+    stage: str = ""
 
 
 @dataclass(frozen=True)
 class Formula:
-    """A line of mathematics, in plain letters."""
+    """A line of mathematics, in plain letters.
+
+    stage: as in a `Text`. key: the place of the key whose number it computes.
+    """
 
     text: str
+    stage: str = ""
+    key: int = 0
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,7 +18,7 @@ import numpy as np
 
 from qkvsearch._utils.python_syntax import parsing_python
 from qkvsearch.errors import DataError, QkvError
-from qkvsearch.lessons.drawings import Arrows, Flow, Heads, Total
+from qkvsearch.lessons.drawings import Arrows, Flow, Heads, Total, Turning
 from qkvsearch.lessons.messages import shown
 from qkvsearch.lessons.parser import Block, LessonDocument
 from qkvsearch.lessons.parts import (
@@ -42,7 +42,13 @@ NOT_FINITE = re.compile(r"\b(nan|inf)\b")
 USUAL_TYPES = ("float64", "int64", "bool")
 # Fields of text that hold several labels, with " | " between them.
 LISTS = {"rows", "columns", "labels", "axes", "names", "dot_labels", "options", "notes"}
-DRAWINGS = {"arrows": Arrows, "flow": Flow, "heads": Heads, "total": Total}
+DRAWINGS = {
+    "arrows": Arrows,
+    "flow": Flow,
+    "heads": Heads,
+    "total": Total,
+    "turning": Turning,
+}
 
 
 def run(source: LessonDocument, given: Given) -> tuple[list[Step], list[Quiz]]:
@@ -272,10 +278,10 @@ class _LessonRun:
         if block.kind == "prose":
             return [Text(self._filled(block.text))]
         if block.kind == "formula":
-            return [Formula(self._filled(block.text))]
+            return [Formula(self._filled(block.text), block.name, _key(block))]
         fields = self._fields(block)
         if block.kind == "paragraph":
-            return [Text(fields["text"])]
+            return [Text(fields["text"], block.name)]
         if block.kind in DRAWINGS:
             return [DRAWINGS[block.kind](name=block.name, **fields)]
         match block.kind:
@@ -384,6 +390,12 @@ def _matrix(fields: dict[str, Any]) -> Matrix:
         return Matrix.of(fields.pop("step"), caption, **fields)
     fields["array"] = np.atleast_2d(np.asarray(fields["array"]))
     return Matrix(caption, **fields)
+
+
+def _key(block: Block) -> int:
+    """Return the place of the key that a formula of a stage is about: its flag `key:2`."""
+    flags = dict(flag.split(":") for flag in block.flags)
+    return int(flags.get("key", 0))
 
 
 def _switch(name: str, fields: dict[str, Any]) -> Switch:

@@ -1,5 +1,6 @@
 """Every drawing of every lesson, driven as a reader does, beside NumPy."""
 
+import itertools
 import re
 from dataclasses import replace
 
@@ -7,7 +8,10 @@ import numpy as np
 import pytest
 
 from qkvsearch.lessons import LESSONS
-from qkvsearch.lessons.drawings import Arrows, Flow, Heads
+from qkvsearch.lessons.drawings import Arrows, Flow, Heads, Turning
+from qkvsearch.lessons.exports.markdown import to_markdown
+from qkvsearch.lessons.exports.page import to_page
+from qkvsearch.lessons.parts import Formula
 
 pytestmark = pytest.mark.xdist_group("browser")
 
@@ -90,6 +94,8 @@ def agree(flow, figure, mask):
     if flow.has_values:
         if figure.locator(".mixed").count():
             agree_mix(figure, wanted)
+        elif figure.locator("[data-words]").count():
+            agree_own_mixes(figure, wanted)
         else:
             lines = figure.locator(".flows path[data-at]")
             flows = lines.evaluate_all("all => all.map(p => p.dataset.value)")
@@ -122,6 +128,22 @@ def agree_mix(figure, wanted):
         assert lengths.sum() > 0
         share = parts / parts.sum()
         np.testing.assert_allclose(lengths / lengths.sum(), share, atol=0.005)
+
+
+def agree_own_mixes(figure, wanted):
+    """Each row of weights has a bar of length 1 with a segment as long as each number of its mix,
+    and each key one of its value.
+    """
+    for name, role in (("outputs", "output"), ("values", "value")):
+        for place, vector in enumerate(wanted[name]):
+            end = figure.locator(f'[data-end="{role} {place}"]')
+            boxes = end.locator(".track, .amount-of").evaluate_all(
+                "all => all.map(box => ['x', 'width'].map(name => Number(box.getAttribute(name))))"
+            )
+            (left, whole), *segments = boxes
+            begins = np.cumsum([0, *vector[:-1]])
+            shares = (np.array(segments) - [left, 0]) / whole
+            np.testing.assert_allclose(shares, np.transpose([begins, vector]), atol=0.002)
 
 
 def test_the_mix_comes_at_its_stage_and_each_step_adds_a_value(visit, lesson_file):
@@ -295,7 +317,7 @@ def test_powers_and_their_sum_are_drawn_and_exponents_stand_above_the_line(visit
         assert "13095 ÷ 42508 ≈ 0.31" in told.inner_text()
 
 
-@pytest.mark.parametrize("name", ["search", "attend", "all"])
+@pytest.mark.parametrize("name", ["search", "attend"])
 def test_what_flows_lies_where_python_lays_it(name, visit, lesson_file, course):
     parts = [part for step in course["ask-match-mix"].steps for part in step.parts]
     (flow,) = (part for part in parts if isinstance(part, Flow) and part.name == name)
@@ -706,21 +728,21 @@ def test_numbers_of_values_and_of_mixes_say_how_they_come_about(visit, lesson_fi
     with visit(lesson_file("ask-match-mix"), viewport={"width": 1280, "height": 900}) as page:
         figure = page.locator('[data-place="ask-match-mix.all"]')
         told = figure.locator(".told")
-        figure.locator('[data-stage="outputs"][data-does]').click()
         mix = figure.locator('[data-end="output 2"]')
         mix.locator(".entry").first.click()
         said = told.inner_text()
         assert said == "transformer · Crafts: 0.22 × 0.5 + 0.17 × 1 + 0.61 × 0.25 ≈ 0.43"
         assert mix.locator(".chosen").count() == 1
-        value = figure.locator('[data-end="value 2"]')
-        value.locator(".entry").nth(2).click()
-        assert told.inner_text() == "transformer · Film: 0.125"
-        # As they are written, the numbers of a value add up to 1; a mix says where they do not.
-        assert sum(map(float, value.locator(".entry").all_text_contents())) == 1
-        for end in figure.locator('[data-end^="output"]').all():
-            seen = sum(map(float, end.locator(".entry").all_text_contents()))
-            wanted = "sum 1" if seen == pytest.approx(1) else "sum ≈ 1"
-            assert end.locator(".sum-of").text_content() == wanted
+        alone = figure.locator('[data-alone="2"]')
+        assert sum(map(float, alone.locator(".alone-entry").all_text_contents())) == 1
+        # A cell says its weight and what that brings.
+        figure.locator(".cell").nth(7).click()
+        said = told.inner_text().splitlines()
+        assert said[0].startswith("transformer · railway: e0.71 ÷ (")
+        assert said[1:] == [
+            "0.17 × Crafts",
+            "transformer: Crafts 0.43, Education 0.15, Film 0.08, Science 0.15, Technology 0.19",
+        ]
 
 
 def test_a_number_of_a_mix_is_chosen_alone(visit, lesson_file):
@@ -752,13 +774,87 @@ def test_start_again_sets_the_temperature_and_who_asks(visit, lesson_file):
 
 def test_a_drawing_has_no_room_for_a_mix_that_is_not_there(visit, lesson_file):
     with visit(lesson_file("ask-match-mix"), viewport={"width": 1280, "height": 900}) as page:
-        for name in ("context", "all"):
-            figure = page.locator(f'[data-place="ask-match-mix.{name}"]')
-            svg = figure.locator("svg[data-early]")
-            low, place = svg.bounding_box()["height"], svg.evaluate(STAYS)
-            figure.locator('[data-stage="outputs"][data-does]').click()
-            assert svg.bounding_box()["height"] > low + 50
-            assert svg.evaluate(STAYS) == place
+        figure = page.locator('[data-place="ask-match-mix.context"]')
+        svg = figure.locator("svg[data-early]")
+        low, place = svg.bounding_box()["height"], svg.evaluate(STAYS)
+        figure.locator('[data-stage="outputs"][data-does]').click()
+        assert svg.bounding_box()["height"] > low + 50
+        assert svg.evaluate(STAYS) == place
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_each_mix_is_in_line_with_its_weights_or_below_them(width, visit, lesson_file):
+    with visit(lesson_file("ask-match-mix"), viewport={"width": width, "height": 900}) as page:
+        figure = page.locator('[data-place="ask-match-mix.all"]')
+        before = 0
+        for row in range(3):
+            cells = [figure.locator(f'[data-at="{row} {j}"] rect').bounding_box() for j in range(3)]
+            mix = figure.locator(f'[data-end="output {row}"] .track').bounding_box()
+            alone = figure.locator(f'[data-alone="{row}"] .track').bounding_box()
+            top, end = cells[0]["y"], cells[0]["y"] + cells[0]["height"]
+            assert before < top
+            # It is thin, and stands right above the mix, as long as that.
+            assert alone["height"] < 0.6 * mix["height"]
+            assert 0 < mix["y"] - alone["y"] - alone["height"] < 10
+            assert alone["x"] == mix["x"]
+            assert alone["width"] == mix["width"]
+            if width == 1280:
+                assert mix["x"] > cells[-1]["x"] + cells[-1]["width"]
+                assert top < alone["y"] < mix["y"] + mix["height"] < end + 1
+            else:
+                assert end < alone["y"]
+            before = mix["y"] + mix["height"]
+
+
+def test_numbers_of_a_mix_do_not_overlap_and_a_step_adds_a_mix(visit, lesson_file):
+    with visit(lesson_file("ask-match-mix"), viewport={"width": 390, "height": 844}) as page:
+        figure = page.locator('[data-place="ask-match-mix.all"]')
+        for place in range(4):
+            pick(figure, "replacement", place)
+            for line in figure.locator("[data-alone], [data-end^=output]").all():
+                found = line.locator(".entry, .alone-entry").evaluate_all(
+                    """all => all.filter(one => one.textContent).map(one => {
+                      const { left, right } = one.getBoundingClientRect();
+                      return [left, right];
+                    })"""
+                )
+                assert found
+                assert all(a[1] < b[0] for a, b in itertools.pairwise(found))
+        press(figure, "restart")
+        seen = []
+        for _ in range(3):
+            press(figure, "step")
+            ends = figure.locator("[data-end^=output]").evaluate_all(
+                "all => all.map(one => getComputedStyle(one).visibility)"
+            )
+            seen.append(ends.count("visible"))
+        assert seen == [1, 2, 3]
+
+
+def test_beside_a_bar_of_the_mix_stand_what_it_was_alone_and_what_it_is(visit, lesson_file):
+    with visit(lesson_file("ask-match-mix"), viewport={"width": 390, "height": 844}) as page:
+        figure = page.locator('[data-place="ask-match-mix.attend"]')
+        amounts = figure.locator(".mixed .amount")
+        assert amounts.first.text_content() == "0.25 → 0.43"
+        pick(figure, "replacement", 1)
+        assert amounts.first.text_content() == "0.25 → 0.25"
+        # What flows begins behind the numbers, and bars end before them.
+        edge = figure.locator(".flows path").first.bounding_box()["x"]
+        for row in figure.locator(".mixed").all():
+            amount, track = (
+                row.locator(".amount").bounding_box(),
+                row.locator("rect").first.bounding_box(),
+            )
+            assert track["x"] + track["width"] < amount["x"]
+            assert amount["x"] + amount["width"] <= edge + 1
+            assert row.locator(".alone").bounding_box()["width"] < 4
+
+
+def test_on_a_phone_tables_of_values_need_no_scrolling(visit, lesson_file):
+    with visit(lesson_file("ask-match-mix"), viewport={"width": 390, "height": 844}) as page:
+        for table in page.locator(".matrix[data-role=value] .scroll").all():
+            wide = table.evaluate("one => [one.scrollWidth, one.clientWidth]")
+            assert wide[0] <= wide[1]
 
 
 def test_what_is_below_0_stands_in_brackets_and_a_value_is_written_as_in_its_table(
@@ -795,34 +891,35 @@ def test_boxes_have_numbers_and_what_is_first_to_do_stands_over_the_bars(visit, 
             figure = page.locator(f'[data-place="ask-match-mix.{name}"]')
             told = figure.locator(".tries").bounding_box()
             assert told["y"] + told["height"] < figure.locator("svg").bounding_box()["y"]
-            section = page.locator("section.step").filter(has=figure)
-            begins = figure.locator("svg").bounding_box()["y"] - section.bounding_box()["y"]
-            assert begins < 400
+            begins = figure.locator("svg").bounding_box()["y"] - figure.bounding_box()["y"]
+            assert begins < 300
 
 
 def test_a_mix_that_is_not_drawn_yet_says_nothing_under_the_pointer(visit, lesson_file):
     with visit(lesson_file("ask-match-mix"), viewport={"width": 1280, "height": 900}) as page:
         figure = page.locator('[data-place="ask-match-mix.all"]')
         mix = figure.locator('[data-end="output 2"] .touch').first
+        press(figure, "step")
         mix.scroll_into_view_if_needed()
-        nothing = figure.locator(".told").inner_text()
+        said = figure.locator(".told").inner_text()
         box = mix.bounding_box()
         middle = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
         page.mouse.move(*middle)
-        assert figure.locator(".told").inner_text() == nothing
-        figure.locator('[data-stage="outputs"][data-does]').click()
-        page.mouse.move(*middle)
+        assert figure.locator(".told").inner_text() == said
+        for _ in range(2):
+            press(figure, "step")
+        mix.hover()
         assert figure.locator(".told").inner_text().startswith("transformer · Crafts")
 
 
 def test_on_a_phone_numbers_of_every_word_are_large_enough_to_read(visit, lesson_file):
     with visit(lesson_file("ask-match-mix"), viewport={"width": 390, "height": 800}) as page:
         figure = page.locator('[data-place="ask-match-mix.all"]')
-        sizes = figure.locator(".cell text, .entry").evaluate_all(
+        sizes = figure.locator(".cell text, .entry, .alone-entry").evaluate_all(
             "all => all.map(one => parseFloat(getComputedStyle(one).fontSize)"
             " * one.getScreenCTM().a)"
         )
-        assert len(sizes) == 9 + 2 * 15
+        assert len(sizes) == 2 * 9 + 2 * 15
         assert min(sizes) >= 12
 
 
@@ -832,14 +929,18 @@ def test_another_word_in_the_sentence_moves_the_mix_and_leaves_what_it_was(
 ):
     parts = [part for step in course["ask-match-mix"].steps for part in step.parts]
     (flow,) = (part for part in parts if isinstance(part, Flow) and part.name == name)
-    bars = {
-        "attend": ".mixed",
-        "all": f'[data-end="output {len(flow.bench.rows) - 1}"]',
+    # Ticks stand where the bars of the word alone would end; of every word, such a bar is drawn.
+    alone_in = {
+        "attend": """all => all.map(one => {
+            const middle = Number(one.getAttribute("x")) + one.getAttribute("width") / 2;
+            return middle - one.parentElement.querySelector("rect").getAttribute("x");
+        })""",
+        "all": "all => all.map(one => Number(one.getAttribute('width')))",
     }[name]
-    widths = "all => all.map(one => Number(one.getAttribute('width')))"
+    bars = {"attend": ".mixed .alone", "all": '[data-alone="2"] .alone-of'}[name]
     with visit(lesson_file("ask-match-mix")) as page:
         figure = page.locator(f'[data-place="ask-match-mix.{name}"]')
-        outlines = figure.locator(bars).locator(".alone")
+        outlines = figure.locator(bars)
         # As long as the word's own value, whatever stands beside it.
         alone = flow.alone(len(flow.bench.rows) - 1)
         assert alone.tolist() == [0.25, 0.25, 0.125, 0.25, 0.125]
@@ -859,21 +960,12 @@ def test_another_word_in_the_sentence_moves_the_mix_and_leaves_what_it_was(
             assert figure.locator(".sentence strong").inner_text() == one.label
             if name == "attend":
                 values = page.locator(".step:has(.sentence) .matrix[data-role=value] tbody")
-                assert values.locator("th").all_text_contents() == list(one.columns)
+                headings = page.locator(".step:has(.sentence) .matrix[data-role=value] thead th")
+                assert headings.all_text_contents()[-3:] == list(one.columns)
                 numbers = values.locator("td").all_text_contents()
-                np.testing.assert_array_equal(np.array(numbers, float), one.values.ravel())
-            seen = np.array(outlines.evaluate_all(widths))
+                np.testing.assert_array_equal(np.array(numbers, float), one.values.T.ravel())
+            seen = np.array(outlines.evaluate_all(alone_in))
             np.testing.assert_allclose(seen / seen.max(), alone / alone.max(), atol=0.01)
-        assert "outline: " in figure.locator(".late").text_content()
-        # At another stage than the mix, that stage stays, and so does what was chosen.
-        for stage in figure.locator('[data-stage="weights"][data-does]').all():
-            stage.click()
-            figure.locator(".cell").nth(1).click()
-            pick(figure, "replacement", 1)
-            assert stage.get_attribute("aria-pressed") == "true"
-            assert "model · grid: e0 ÷" in figure.locator(".told").inner_text()
-            pick(figure, "replacement", 0)
-            figure.locator('[data-stage="outputs"][data-does]').click()
         pick(figure, "replacement", 2)
         said = figure.locator(".told").inner_text().splitlines()
         assert said[0].startswith("transformer: ")
@@ -896,7 +988,6 @@ def test_what_is_said_of_a_click_stays_until_another_one_or_escape(visit, lesson
     with visit(lesson_file("ask-match-mix"), viewport={"width": 1280, "height": 900}) as page:
         figure = page.locator('[data-place="ask-match-mix.all"]')
         told = figure.locator(".told")
-        figure.locator('[data-stage="outputs"][data-does]').click()
         nothing = told.inner_text()
         entry = figure.locator('[data-end="output 0"] .entry').first
         other = figure.locator('[data-end="output 2"] .entry').first
@@ -1007,7 +1098,7 @@ def test_what_is_shown_on_the_left_gives_what_is_shown_on_the_right(
 
 def test_addends_of_a_mix_add_up_as_they_are_written(visit, lesson_file):
     with visit(lesson_file("ask-match-mix")) as page:
-        for name in ("search", "context", "list", "recommend", "attend"):
+        for name in ("search", "context", "list", "recommend"):
             figure = page.locator(f'[data-place="ask-match-mix.{name}"]')
             if figure.locator("[data-does=stage]").count():
                 figure.locator('[data-stage="outputs"][data-does]').click()
@@ -1022,3 +1113,102 @@ def test_addends_of_a_mix_add_up_as_they_are_written(visit, lesson_file):
                     assert abs(total - float(amount)) < 0.6 * 10 ** -len(amount.split(".")[1])
             figure.locator(".cell").last.click()
             assert "≈ ≈" not in figure.locator(".told").inner_text()
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("name", ["weights", "list"])
+def test_what_is_said_of_a_stage_stands_above_its_bars(name, width, visit, lesson_file):
+    with visit(lesson_file("ask-match-mix"), viewport={"width": width, "height": 900}) as page:
+        figure = page.locator(f'[data-place="ask-match-mix.{name}"]')
+        remarks = figure.locator(".remark")
+        svg = figure.locator("svg")
+        place = svg.evaluate(STAYS)
+        for button in figure.locator("[data-does=stage]").all():
+            button.click()
+            seen = [one for one in remarks.all() if one.is_visible()]
+            assert len(seen) == 1
+            assert seen[0].get_attribute("data-stage") == button.get_attribute("data-stage")
+            assert seen[0].inner_text().strip()
+            box, drawn = seen[0].bounding_box(), svg.bounding_box()
+            assert box["y"] + box["height"] <= drawn["y"]
+            assert drawn["y"] - box["y"] < 200
+            assert svg.evaluate(STAYS) == place
+
+
+def test_the_worked_line_of_a_stage_is_the_lesson_s_and_follows_what_is_changed(
+    visit, lesson_file, course
+):
+    parts = [part for step in course["ask-match-mix"].steps for part in step.parts]
+    formulas = [part for part in parts if isinstance(part, Formula) and part.stage]
+    assert [part.stage for part in formulas] == ["scaled", "powers", "weights", "scores"]
+    with visit(lesson_file("ask-match-mix")) as page:
+        worked = page.locator(".remark:has(p + p) .in-numbers[data-key]")
+        texts = worked.all_text_contents()
+        for formula in formulas:
+            assert formula.text.replace("^", "") in texts
+        figure = page.locator('[data-place="ask-match-mix.weights"]')
+        slide(figure, "temperature", 1)
+        assert "4.74 ÷ 1 = 4.74" in figure.locator(".in-numbers").all_text_contents()
+        figure = page.locator('[data-place="ask-match-mix.list"]')
+        figure.locator(".entry-of-query").first.fill("0")
+        assert "0 × 4.14 + 1 × 1.54 = 1.54" in figure.locator(".in-numbers").all_text_contents()
+
+
+def test_without_the_script_all_that_is_said_of_stages_is_there_in_order(course):
+    page = to_page([course["ask-match-mix"]])
+    figure = page[page.index('data-place="ask-match-mix.weights"') :]
+    figure = figure[: figure.index("</figure>")]
+    places = [
+        figure.index(words) for words in ("Divide by T", "raise <em>e</em>", "Last, divide", "<svg")
+    ]
+    assert places == sorted(places)
+    # It is said once on a page; elsewhere it stands below the drawing.
+    assert page.count("No power of it is negative") == 1
+    written = to_markdown([course["ask-match-mix"]])
+    places = [
+        written.index(words)
+        for words in ("Divide by T", "4.74 ÷ 0.5 = 9.48", "raise *e*", "Last, divide")
+    ]
+    assert places == sorted(places)
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_a_table_of_videos_turns_to_the_boxes_of_words(width, visit, lesson_file, course):
+    parts = [part for step in course["ask-match-mix"].steps for part in step.parts]
+    (table,) = (part for part in parts if isinstance(part, Turning))
+    (match,) = (part for part in parts if isinstance(part, Flow) and part.name == "match")
+    # Turned, its boxes are those of the keys of the drawing below.
+    np.testing.assert_array_equal(table.array.T, match.steps()["keys"])
+    places = """all => all.map(box => {
+        const { x, y } = box.getBoundingClientRect();
+        return [...box.dataset.box.split(" ").map(Number), x, y];
+    })"""
+    with visit(lesson_file("ask-match-mix"), viewport={"width": width, "height": 900}) as page:
+        figure = page.locator('[data-place="ask-match-mix.shared"]')
+        svg = figure.locator("svg").first
+        assert not figure.locator("svg").nth(1).is_visible()
+        boxes = svg.locator("[data-box]")
+        assert boxes.count() == 24
+        said, place = figure.locator(".told").inner_text(), svg.evaluate(STAYS)
+        after = page.locator('[data-place="ask-match-mix.match"]').evaluate(STAYS)
+        # The rows are videos, as in the first table, and then words.
+        for row, column, n_rows in ((0, 1, 8), (1, 0, 3), (0, 1, 8)):
+            seen = boxes.evaluate_all(places)
+            assert len({round(one[3]) for one in seen}) == n_rows
+            for axis, place_in in ((row, 3), (column, 2)):
+                by_number = sorted(seen, key=lambda one: (one[1 - axis], one[axis]))
+                for a, b in itertools.pairwise(by_number):
+                    if a[1 - axis] == b[1 - axis]:
+                        assert a[place_in] < b[place_in]
+            button = figure.locator('[data-does="turn"]')
+            button.focus()
+            page.keyboard.press("Enter")
+            assert svg.evaluate(STAYS) == place
+        assert figure.locator(".told").inner_text() != said
+        assert page.locator('[data-place="ask-match-mix.match"]').evaluate(STAYS) == after
+        # In the drawing below, the boxes are as dark.
+        shade = "all => all.map(one => Number(one.getAttribute('fill-opacity')))"
+        below = page.locator('[data-place="ask-match-mix.match"] .vector[data-key] rect')
+        shades = np.array(boxes.evaluate_all(shade)).reshape(8, 3)
+        wanted = np.array(below.evaluate_all(shade)).reshape(3, 8)
+        np.testing.assert_allclose(shades.T, wanted, atol=0.002)

@@ -13,7 +13,7 @@ from qkvsearch.attention import attention, cosine_score
 from qkvsearch.cli.lesson.drawn import bar, drawing_view
 from qkvsearch.lessons import LESSONS, lesson
 from qkvsearch.lessons.compute import learning
-from qkvsearch.lessons.drawings import Arrows, Drawing, Flow, Heads, Total
+from qkvsearch.lessons.drawings import Arrows, Drawing, Flow, Heads, Total, Turning
 from qkvsearch.lessons.drawings.attention_lines import LEVELS
 from qkvsearch.lessons.drawings.one_query import ribbons
 from qkvsearch.lessons.exports.markdown import to_markdown
@@ -59,6 +59,7 @@ def test_the_course_has_every_kind_of_picture_enough_of_them_and_stays_small(tau
         Flow,
         Heads,
         Total,
+        Turning,
     }
     page = to_page(course)
     assert len(re.findall(r"<(?:svg|canvas)\b", page)) >= 24

@@ -134,7 +134,7 @@ def test_a_drawing_opens_at_the_stage_that_is_new_in_its_step(taught):
         "search": "outputs",
         "recommend": "masked",
         "attend": "outputs",
-        "all": "weights",
+        "all": "outputs",
     }
     assert first == {name: new.get(name, "scores") for name in first}
 

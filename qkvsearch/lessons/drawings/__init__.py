@@ -10,5 +10,16 @@ from qkvsearch.lessons.drawings.attention_lines import AttendedText, Heads
 from qkvsearch.lessons.drawings.drawing import Drawing
 from qkvsearch.lessons.drawings.flow import Asker, Flow, Replacement
 from qkvsearch.lessons.drawings.total import Total
+from qkvsearch.lessons.drawings.turning import Turning
 
-__all__ = ["Arrows", "Asker", "AttendedText", "Drawing", "Flow", "Heads", "Replacement", "Total"]
+__all__ = [
+    "Arrows",
+    "Asker",
+    "AttendedText",
+    "Drawing",
+    "Flow",
+    "Heads",
+    "Replacement",
+    "Total",
+    "Turning",
+]

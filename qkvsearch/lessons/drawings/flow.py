@@ -2,7 +2,8 @@
 
 It is the same drawing for a search, a recommendation and a translation; only the labels change. How
 one query is drawn is in `one_query`; several queries are drawn as a table of cells, and what flows
-beside it, in `mixes` where the numbers of values have names.
+beside it, in `mixes` where the numbers of values have names. Before a lesson has matrices, each of
+several queries has its own mix beside its weights, in `own_mixes`.
 """
 
 from collections.abc import Callable, Sequence
@@ -48,11 +49,6 @@ MARGIN = 1.08
 # Of several queries, the first picture: a cell, at most; and without a number in it, below.
 CELL = 64
 MIN_CELL = 30
-# Before a lesson has matrices, a cell holds few digits, and what flows stands beside the cells.
-WORD_CELL = 54
-# How far a turned text reaches to the right, of its width, and the margin behind it.
-SLANT = 0.71
-MARGIN_RIGHT = 6
 # As wide as this, it has room for all digits of its number; a narrower one has two decimals.
 NUMBER_CELL = 44
 MAX_CELL_HEIGHT = 40
@@ -132,8 +128,8 @@ class Flow(Drawing):
     # place is called; empty where there is no choice.
     replacements: Sequence[Replacement] = ()
     replaced: str = ""
-    # Whether each number of a mix has an outline: that number of the value of the word that asks,
-    # which is its mix where it is alone. The queries are the last keys then.
+    # Whether beside each mix stands the value of the word that asks, which is its mix where it is
+    # alone. The queries are the last keys then.
     shows_alone: bool = False
 
     @property
@@ -218,10 +214,8 @@ class Flow(Drawing):
 
     @property
     def alone_told(self) -> str:
-        """What the outlines show."""
-        if len(self.bench.rows) > 1:
-            return say("outline: the word alone")
-        return say("outline: {word} alone", word=self.bench.rows[0])
+        """What the ticks show in a drawing of one query, and the first of two numbers."""
+        return say("tick and first number: {word} alone", word=self.bench.rows[0])
 
     @property
     def factor(self) -> float:
@@ -363,6 +357,10 @@ class Flow(Drawing):
             from qkvsearch.lessons.drawings.one_query import one_query
 
             return [one_query(self, place)]
+        if self.in_words and self.has_values:
+            from qkvsearch.lessons.drawings.own_mixes import own_mixes
+
+            return own_mixes(self, place)
         svgs = [_cells(self, f"{place}-pairs")]
         if self.has_values and self.value_names:
             from qkvsearch.lessons.drawings.mixes import mixes
@@ -371,16 +369,6 @@ class Flow(Drawing):
         elif self.has_values:
             svgs.append(_flows(self, f"{place}-flows"))
         return svgs
-
-    def sum_of_shares(self, vector: np.ndarray) -> str:
-        """Return what an output's numbers add up to as they are written, "" where they are no
-        shares. They are rounded, so that what is shown may give another sum.
-        """
-        if not np.isclose(vector.sum(), 1):
-            return ""
-        write = self.written("outputs")
-        seen = sum(float(write(entry).replace("≈", "").replace("−", "-")) for entry in vector)
-        return say("sum {total}", total="1" if np.isclose(seen, 1) else "≈ 1")
 
     @property
     def value_names(self) -> Sequence[str]:
@@ -463,28 +451,22 @@ class _Grid:
     is_turned: bool
 
     @classmethod
-    def of(cls, rows: Sequence[str], columns: Sequence[str], most: float = CELL) -> "_Grid":
-        """Return the grid for these labels. most: the width of a cell at most."""
+    def of(cls, rows: Sequence[str], columns: Sequence[str]) -> "_Grid":
+        """Return the grid for these labels."""
         widest_row = max(map(wide, rows), default=0)
         widest_column = max(map(wide, columns), default=0)
         left = min(widest_row * MARGIN, LABEL) + 14
-        width = min((WIDE - left - 2) / len(columns), most)
+        width = min((WIDE - left - 2) / len(columns), CELL)
         height = min(max(width, MIN_CELL), MAX_CELL_HEIGHT)
         is_turned = widest_column > width - 4
         top = 22 + (min(widest_column, LABEL) * 0.72 + 10 if is_turned else 20)
         return cls(left, top, width, height, is_turned)
 
-    def reach(self, columns: Sequence[str]) -> float:
-        """Return how far to the right the cells and their headings reach."""
-        last = self.left + (len(columns) - 0.5) * self.width
-        heading = SLANT * min(wide(columns[-1]), LABEL) if self.is_turned else 0.0
-        return last + max(heading, self.width / 2) + MARGIN_RIGHT
-
 
 def _cells(part: Flow, place: str) -> Html:
     rows = list(part.bench.rows)
     columns = list(part.columns)
-    grid = _Grid.of(rows, columns, WORD_CELL if part.in_words else CELL)
+    grid = _Grid.of(rows, columns)
     stage = part.shown_stage
     values = part.steps()[stage]
     shares = strengths(values, stage)
@@ -506,15 +488,10 @@ def _cells(part: Flow, place: str) -> Html:
     title = say("{caption}: each query and key", caption=part.caption)
     is_narrow = grid.width < NUMBER_CELL
     narrow = "yes" if is_narrow else None
-    # Numbers before a lesson has matrices are few, and have room.
-    in_words = "yes" if part.in_words else None
-    body = element(
-        "g", *cells, class_="cells", data_stage=stage, data_cells=narrow, data_words=in_words
-    )
+    body = element("g", *cells, class_="cells", data_stage=stage, data_cells=narrow)
     height = grid.top + grid.height * len(rows) + 3
-    width = grid.reach(columns) if part.in_words else WIDE
     sides = _names_of_sides(part, grid.left)
-    return picture(width, height, place, title, part.told, *sides, *labels, body)
+    return picture(WIDE, height, place, title, part.told, *sides, *labels, body)
 
 
 def _names_of_sides(part: Flow, left: float) -> list[Html]:

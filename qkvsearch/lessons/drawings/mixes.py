@@ -2,7 +2,7 @@
 
 The values stand side by side at the top and the mixes at the bottom, each with a bar for each of
 its numbers. In between flows what each value brings to each mix: a ribbon for each of its numbers,
-as wide as weight × number. Before a lesson has matrices, each number has a colour of its own.
+as wide as weight × number.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 
 from qkvsearch.lessons.drawings.one_query import UNSEEN
 from qkvsearch.lessons.drawings.strips import number_of
-from qkvsearch.lessons.drawings.svg import cut, kind_class, number, picture, rect, text, wide
+from qkvsearch.lessons.drawings.svg import cut, number, picture, rect, text, wide
 from qkvsearch.lessons.markup import Html, element
 from qkvsearch.lessons.messages import say
 
@@ -26,12 +26,10 @@ if TYPE_CHECKING:
 WIDE = 360
 # A letter may be a little wider than `wide` estimates.
 MARGIN = 1.06
-# The line of headings, the height of a number's line and of its bar, and how much higher an outline
-# is.
+# The line of headings, the height of a number's line and of its bar.
 HEAD = 26
 LINE = 18
 BAR = 10
-OUTER = 4
 # How much wider the frame of a chosen number is at either side.
 FRAME = 3
 # Between two columns, and between a bar and its number.
@@ -42,10 +40,6 @@ FLOW = 64
 APART = 4
 MAX_FLOW = 18
 MIN_FLOW = 0.6
-# The line of the sum below a mix, and the one that says what an outline is, with one beside it.
-SUM = 18
-LEGEND = 20
-OUTLINE = 22
 
 
 def mixes(part: Flow, place: str) -> Html:
@@ -58,7 +52,7 @@ def mixes(part: Flow, place: str) -> Html:
     # Bars of both have one scale.
     longest = min(of_values.longest, of_mixes.longest)
     flows = [
-        _flow(ribbon, part.in_words)
+        _flow(ribbon)
         for ribbon in ribbons(
             np.nan_to_num(steps["weights"]),
             steps["values"],
@@ -66,17 +60,7 @@ def mixes(part: Flow, place: str) -> Html:
             (of_mixes.middles, of_mixes.top - APART),
         )
     ]
-    heading = say("mix") if part.in_words else say("outputs")
-    of_outputs = _heads(of_mixes, heading, names)
-    height = of_mixes.end + SUM + 2
-    if part.shows_alone:
-        y = height + LEGEND / 2
-        of_outputs += [
-            rect(0.75, y - BAR / 2, OUTLINE, BAR, class_="alone"),
-            text(OUTLINE + 6, y + 4, part.alone_told, class_="of-number"),
-        ]
-        height += LEGEND
-    late = element("g", *of_outputs, class_="late")
+    late = element("g", *_heads(of_mixes, say("outputs"), names), class_="late")
     inner = [
         *_heads(of_values, say("values"), names),
         late,
@@ -86,7 +70,7 @@ def mixes(part: Flow, place: str) -> Html:
     ]
     title = say("{caption}: what flows", caption=part.caption)
     early = of_values.end + APART
-    return picture(WIDE, height, place, title, part.told, *inner, early=early)
+    return picture(WIDE, of_mixes.end + 2, place, title, part.told, *inner, early=early)
 
 
 @dataclass(frozen=True)
@@ -152,9 +136,8 @@ def _ends(
     for place, (label, left) in enumerate(zip(labels, block.lefts, strict=True)):
         right = left + block.width
         inner = [text(left, block.top + 13, cut(label, block.width + GAP - 2), class_="of-word")]
-        for k, (entry, y) in enumerate(zip(vectors[place].tolist(), block.heights, strict=True)):
-            kind = kind_class(k) if part.in_words else ""
-            minus = "minus" if entry < 0 else ""
+        for entry, y in zip(vectors[place].tolist(), block.heights, strict=True):
+            kind = "amount-of minus" if entry < 0 else "amount-of"
             length = longest * min(abs(entry) / most, 1.0)
             inner += [
                 rect(left - FRAME, y - LINE / 2, block.width + 2 * FRAME, LINE, class_="touch"),
@@ -164,17 +147,11 @@ def _ends(
                     y - BAR / 2,
                     length,
                     BAR,
-                    class_=f"amount-of {kind} {minus}".strip(),
+                    class_=kind,
                     data_wide=number(longest),
                 ),
                 text(right, y + 4, write(entry), "end", class_="entry"),
             ]
-            if role == "output" and part.shows_alone:
-                alone = longest * float(part.alone(place)[k]) / most
-                inner.append(rect(left, y - (BAR + OUTER) / 2, alone, BAR + OUTER, class_="alone"))
-        if role == "output":
-            total = part.sum_of_shares(vectors[place])
-            inner.append(text(right, block.end + 13, total, "end", class_="of-number sum-of"))
         of_end = {"data_role": role, "data_end": f"{role} {place}", "data_bars": "yes"}
         ends.append(element("g", *inner, class_="end", **of_end))
     return ends
@@ -231,7 +208,7 @@ def ribbons(
         )
 
 
-def _flow(ribbon: PairRibbon, has_colour: bool) -> Html:
+def _flow(ribbon: PairRibbon) -> Html:
     """Return the path of a ribbon; the page's script draws those that are 0 once they are not."""
     (x1, y1), (x2, y2) = ribbon.start, ribbon.end
     half = (y1 + y2) / 2
@@ -239,7 +216,6 @@ def _flow(ribbon: PairRibbon, has_colour: bool) -> Html:
         "path",
         d=f"M{number(x1)} {number(y1)}C{number(x1)} {number(half)} {number(x2)} {number(half)}"
         f" {number(x2)} {number(y2)}",
-        class_=kind_class(ribbon.quality) if has_colour else None,
         data_at=f"{ribbon.query} {ribbon.key}",
         data_quality=str(ribbon.quality),
         data_value=ribbon.share,

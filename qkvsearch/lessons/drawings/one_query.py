@@ -81,9 +81,10 @@ LINE = 24
 NUMBER_LINE = 11
 MIX_LINE = 21
 SUM_LINE = 30
-# The line that says what an outline is, and the length of one there.
-LEGEND = 20
-OUTLINE = 22
+# The line that says what a tick is, and how wide and high one is.
+LEGEND = 24
+TICK = 2.5
+TICK_HIGH = 20
 # A query or key of more numbers than these is drawn as a strip of boxes.
 MAX_NUMBERS = 3
 # So many boxes a strip has at most.
@@ -380,27 +381,14 @@ def _track(y: float, columns: _Columns) -> Html:
     )
 
 
-def _outline(y: float, length: float, high: float) -> Html:
-    """Return the outline of a bar of this length, which the page's script makes longer."""
-    return rect(
-        BARS,
-        y - high / 2,
-        length,
-        high,
-        class_="alone",
-        data_x=number(BARS),
-        data_share=number_of(KEYS_SHARE),
-    )
+def _tick(x: float, y: float) -> Html:
+    """Return a tick in the middle of its place, which the page's script moves."""
+    return rect(x - TICK / 2, y - TICK_HIGH / 2, TICK, TICK_HIGH, class_="alone")
 
 
 def _legend(words: str, y: float) -> list[Html]:
-    """Return what an outline is."""
-    at = {"data_share": number_of(KEYS_SHARE)}
-    x = BARS + OUTLINE + 6
-    return [
-        _outline(y, OUTLINE, 10),
-        text(x, y + 4, words, class_="side", data_x=number(x), **at),
-    ]
+    """Return what a tick is."""
+    return [_tick(KEYS, y), text(KEYS + 10, y + 4, words, class_="side")]
 
 
 def _shares(part: Flow, stage: str) -> tuple[np.ndarray, float]:
@@ -484,29 +472,20 @@ def _mix(part: Flow, steps: dict[str, np.ndarray], columns: _Columns) -> tuple[H
     alone = part.alone(0)
     for k, y in enumerate(rows):
         bars = _parts_of_bar(parts[:, k], outputs[k], y, columns.longest / most, has_parts)
-        edge = columns.weights
         amount = write(float(outputs[k]))
+        if part.shows_alone:
+            lone = float(alone[k])
+            beside = _beside_alone(str(names[k]), f"{part.written('values')(lone)} → {amount}", y)
+            beside.append(_tick(BARS + columns.longest * lone / most, y))
+        else:
+            added = addends(parts[:, k], write) if has_parts else ""
+            beside = _beside(cut(str(names[k]), VALUE_ROOM), amount, added, y, columns.weights)
         inner.append(
             element(
                 "g",
-                text(
-                    BARS - 8,
-                    y + 4,
-                    addends(parts[:, k], write) if has_parts else "",
-                    "end",
-                    class_="addends",
-                    data_x=number(BARS - 8),
-                    data_share=number_of(KEYS_SHARE),
-                ),
                 _track(y, columns),
                 *bars,
-                *(
-                    [_outline(y, columns.longest * float(alone[k]) / most, 17)]
-                    if part.shows_alone
-                    else []
-                ),
-                text(edge, y + 4, amount, "end", class_="amount", data_x=number(edge)),
-                _at_right(VALUES, y + 4, cut(str(names[k]), VALUE_ROOM)),
+                *beside,
                 class_=f"mixed {kind_class(k)}" if part.in_words else "mixed",
                 data_role="output",
                 data_quality=str(k),
@@ -517,6 +496,25 @@ def _mix(part: Flow, steps: dict[str, np.ndarray], columns: _Columns) -> tuple[H
         inner += _legend(part.alone_told, height + LEGEND / 2)
         height += LEGEND
     return element("g", *inner, class_="late"), height
+
+
+def _beside(name: str, amount: str, added: str, y: float, edge: float) -> list[Html]:
+    """Return the addends at the left of a bar of the mix, and its number and name at the right."""
+    at_left = {"data_x": number(BARS - 8), "data_share": number_of(KEYS_SHARE)}
+    return [
+        text(BARS - 8, y + 4, added, "end", class_="addends", **at_left),
+        text(edge, y + 4, amount, "end", class_="amount", data_x=number(edge)),
+        _at_right(VALUES, y + 4, name),
+    ]
+
+
+def _beside_alone(name: str, amount: str, y: float) -> list[Html]:
+    """Return the name at the left of a bar of the mix, and what it was and is at the right."""
+    at_left = {"data_x": number(BARS - 8), "data_share": number_of(KEYS_SHARE)}
+    return [
+        text(BARS - 8, y + 4, cut(name, BARS - KEYS - 8), "end", **at_left),
+        _at_right(WIDE - GUTTER - 2, y + 4, amount, "end", class_="amount"),
+    ]
 
 
 def addends(parts: np.ndarray, write: Callable[[float], str] = shown) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import get_args
 
-from qkvsearch.lessons.drawings import Drawing, Total
+from qkvsearch.lessons.drawings import Drawing, Flow, Total
 from qkvsearch.lessons.exports.document import ROLE_NAMES
 from qkvsearch.lessons.exports.page.bench import workbench
 from qkvsearch.lessons.exports.page.drawings import drawing, drawing_words
@@ -123,7 +123,7 @@ def explain_back(lesson: Lesson) -> Html:
 
 def _step(step: Step, lesson: Lesson, number: int) -> Html:
     place = f"{lesson.name}-{number}"
-    shown = [html for _, html in blocks(step, lesson.name, place)]
+    shown = [html for _, html in blocks(step, lesson.name, place, are_stages_inside=True)]
     if step.code:
         shown.append(code(step.code))
     counter = element("span", f"{lesson.number}.{number}", class_="counter")
@@ -137,21 +137,42 @@ def _step(step: Step, lesson: Lesson, number: int) -> Html:
     )
 
 
-def blocks(step: Step, lesson: str, place: str) -> Iterator[tuple[list[Part], Html]]:
+def blocks(
+    step: Step, lesson: str, place: str, are_stages_inside: bool = False
+) -> Iterator[tuple[list[Part], Html]]:
     """Yield the parts of a step with their HTML; matrices that follow one another are one block.
 
-    lesson: its name. place: a part of ids, unique in the page.
+    lesson: its name. place: a part of ids, unique in the page. are_stages_inside: whether what is
+    said of a stage stands in the drawing instead of below it.
     """
+    said = _said_of_stages(step) if are_stages_inside else {}
+    inside = [part for texts in said.values() for part in texts]
+    outside = [part for part in step.parts if not any(part is one for one in inside)]
     number = 0  # of the blocks so far
-    for is_matrix, parts in groupby(step.parts, key=lambda part: isinstance(part, Matrix)):
+    for is_matrix, parts in groupby(outside, key=lambda part: isinstance(part, Matrix)):
         if is_matrix:
             group = list(parts)
             yield group, side_by_side([matrix(part) for part in group])  # type: ignore[arg-type]
             number += 1
             continue
         for part in parts:
-            yield [part], _part(part, lesson, f"{place}-{number}")
+            if isinstance(part, Flow) and part.name in said:
+                yield [part], drawing(part, lesson, said[part.name])
+            else:
+                yield [part], _part(part, lesson, f"{place}-{number}")
             number += 1
+
+
+def _said_of_stages(step: Step) -> dict[str, list[Text | Formula]]:
+    """Return what is said of the stages of each flow of a step, by its name."""
+    said: dict[str, list[Text | Formula]] = {}
+    flow: Flow | None = None
+    for part in step.parts:
+        if isinstance(part, Flow):
+            flow = part
+        elif isinstance(part, Text | Formula) and flow and part.stage in flow.stages:
+            said.setdefault(flow.name, []).append(part)
+    return said
 
 
 def code(shown: Code) -> Html:

@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from qkvsearch._utils.style import tokens
-from qkvsearch.lessons.drawings import Arrows, AttendedText, Drawing, Flow, Heads
+from qkvsearch.lessons.drawings import Arrows, AttendedText, Drawing, Flow, Heads, Turning
 from qkvsearch.lessons.exports.page.bench import choice, field, mask_choice
 from qkvsearch.lessons.exports.page.figures import cells_of
-from qkvsearch.lessons.markup import Html, element, grid, prose
+from qkvsearch.lessons.markup import Html, element, grid, mathematics, prose
 from qkvsearch.lessons.messages import plain, say, shown
+from qkvsearch.lessons.parts import Formula, Text
 
 # Drawings whose numbers stand beside them, and change as one looks.
 BESIDE = (Arrows,)
@@ -20,8 +21,11 @@ FILES = Path(__file__).parent
 STYLES = ("colours.css", "drawings.css")
 
 
-def drawing(part: Drawing, lesson: str) -> Html:
-    """Return the figure of a drawing. Everything but its controls is there without the script."""
+def drawing(part: Drawing, lesson: str, said: Sequence[Text | Formula] = ()) -> Html:
+    """Return the figure of a drawing. Everything but its controls is there without the script.
+
+    said: of its stages; the script shows what is said of the one that is shown.
+    """
     place = f"drawing-{lesson}-{part.name}"
     tables = [_table(part.caption, *table) for table in part.tables]
     is_beside = isinstance(part, BESIDE)
@@ -47,6 +51,9 @@ def drawing(part: Drawing, lesson: str) -> Html:
     if type(part) in CONTROLS:
         controls = CONTROLS[type(part)](part, place)
         shown.insert(1, element("div", *controls, class_="controls", hidden=True))
+        if isinstance(part, Flow) and said:
+            shown.insert(2, _said(part, said))
+    if type(part) in CONTROLS and not isinstance(part, Turning):
         # Below, as it may take several lines, and the picture is to stay where it is.
         answer = [element("p", class_="told", role="status")]
         if isinstance(part, Flow) and (pair := _pair(part, place)):
@@ -62,6 +69,27 @@ def drawing(part: Drawing, lesson: str) -> Html:
         data_place=f"{lesson}.{part.name}",
         data_numbers=json.dumps(plain(part.numbers()), ensure_ascii=False, separators=(",", ":")),
     )
+
+
+def _said(part: Flow, said: Sequence[Text | Formula]) -> Html:
+    """Return what is said of each stage; of one without a formula, the script says its own."""
+    keys = [one.key for one in said if isinstance(one, Formula)]
+    remarks = []
+    for stage in part.stages:
+        of_stage = [one for one in said if one.stage == stage]
+        inner = []
+        for one in of_stage:
+            if isinstance(one, Formula):
+                inner.append(
+                    element("p", mathematics(one.text), class_="in-numbers", data_key=str(one.key))
+                )
+            else:
+                inner.append(element("p", prose(one.text)))
+        if not of_stage:
+            name = element("p", element("em", str(part.columns[keys[0]])), hidden=True)
+            inner = [name, element("p", class_="in-numbers", data_key=str(keys[0]))]
+        remarks.append(element("div", *inner, class_="remark", data_stage=stage))
+    return element("div", *remarks, class_="remarks")
 
 
 def _table(caption: str, headings: Sequence[str], rows: Sequence[Sequence[str | float]]) -> Html:
@@ -84,7 +112,6 @@ def drawing_words() -> dict[str, str]:
         "layerAndHead": say("layer {layer}, head {head}"),
         "pointAt": say("Point at a cell or choose one to see how its number comes about."),
         "queryOf": say("number of the query: {word}"),
-        "sumOf": say("sum {total}"),
         "wasBefore": say("{row}, before: {numbers}"),
         "smaller": say("{name} (scale ÷ {n})"),
         "pointAtBar": say("Choose a bar to see how its number comes about."),
@@ -161,6 +188,13 @@ def _heads(part: Heads, place: str) -> list[Html]:
     return controls
 
 
+def _turning(part: Turning, place: str) -> list[Html]:
+    return [
+        button(say("Turn"), "turn", aria_pressed="false"),
+        element("p", class_="told", role="status"),
+    ]
+
+
 def text_of(reading: AttendedText) -> str:
     """Return a reading's words as a line, without the signs at its ends."""
     return " ".join(word for word in reading.words if word not in ("[CLS]", "[SEP]"))
@@ -235,4 +269,5 @@ CONTROLS: dict[type, Callable[[Any, str], list[Html]]] = {
     Arrows: _arrows,
     Flow: _flow,
     Heads: _heads,
+    Turning: _turning,
 }

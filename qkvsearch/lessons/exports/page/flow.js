@@ -13,6 +13,7 @@ drawings.flow = (figure, say) => {
   const paths = [...figure.querySelectorAll(".flows path[data-at]")];
   const grid = figure.querySelector(".cells");
   const mix = isOne ? startMix(figure, given, say) : null;
+  const ownMixes = !isOne && inWords && hasValues ? startOwnMixes(figure, given) : null;
   const matrices = Object.fromEntries(
     ["queries", "keys", "values"].map((name) => [name, given[name]?.map((row) => row.map(numbers.held))]),
   );
@@ -203,15 +204,10 @@ drawings.flow = (figure, say) => {
     );
     return `${parts.join(" + ") || 0} = ${list(steps.outputs[i])}`;
   };
-  // What the numbers of an output add up to as they are written, where they are shares.
-  const sumOfShares = (vector) => {
-    const [all, seen] = [vector, vector.map((number) => held(write.outputs(number)))].map((found) => found.reduce((sum, one) => sum + one, 0));
-    if (Math.abs(all - 1) > 1e-6) return "";
-    return say("sumOf", { total: Math.abs(seen - 1) > 1e-6 ? "≈ 1" : "1" });
-  };
-  // What has been computed of a pair up to this stage; of one query, all steps.
+  // What has been computed of a pair up to this stage; of one query, all steps. Beside an own mix the
+  // weight is said, too.
   const ofPair = (stage, i, j) =>
-    (rows.length === 1 ? computed.slice(0, computed.indexOf(stage) + 1) : [stage])
+    (rows.length === 1 ? computed.slice(0, computed.indexOf(stage) + 1) : ownMixes ? ["weights", stage] : [stage])
       .map((one) => sayings[one](i, j)).join("\n");
   const tell = ({ stage, i, j }, isWhole) => {
     if (i === null) return telling(say(isOne ? "pointAtBar" : "pointAt"), false);
@@ -219,6 +215,19 @@ drawings.flow = (figure, say) => {
     if (j === null) return telling(row);
     const cell = `${rows[i]} · ${columns[j]}: ${ofPair(stage, i, j)}`;
     telling(stage === "outputs" && isWhole ? `${cell}\n${row}` : cell);
+  };
+
+  // --- what is said of a stage, above the bars: its worked line follows what is changed ---
+
+  const remarks = [...figure.querySelectorAll(".remark")];
+  const paintRemarks = (shownStage) => {
+    for (const remark of remarks) {
+      const { stage } = remark.dataset;
+      remark.classList.toggle("shown", stage === shownStage);
+      const worked = remark.querySelector(".in-numbers");
+      if (worked) setPowers(worked, sayings[stage](0, Number(worked.dataset.key)), "sup");
+      for (const name of remark.querySelectorAll("[hidden]")) name.hidden = false;
+    }
   };
 
   // --- what is drawn ---
@@ -279,6 +288,7 @@ drawings.flow = (figure, say) => {
   };
 
   const mark = ({ i, j }) => {
+    for (const one of figure.querySelectorAll(".end .chosen")) one.classList.remove("chosen");
     for (const [at, cell] of cells) {
       const [row, column] = at.split(" ").map(Number);
       cell.classList.toggle("lit", row === i || column === j);
@@ -326,11 +336,7 @@ drawings.flow = (figure, say) => {
       measure(box, Math.min(Math.abs(vector[k]) / most, 1), 0.06);
       box.classList.toggle("minus", vector[k] < 0);
     });
-    const isAlone = matrices.values[columns.length - rows.length + place];
-    end.querySelectorAll(".alone").forEach((box, k) => box.setAttribute("width", (isAlone[k] / most) * end.querySelector(".amount-of").dataset.wide));
     [...end.querySelectorAll(".entry")].forEach((text, k) => (text.textContent = write[name](vector[k])));
-    const sum = end.querySelector(".sum-of");
-    if (sum) sum.textContent = sumOfShares(vector);
     end.dataset.value = JSON.stringify(vector);
   };
 
@@ -353,7 +359,6 @@ drawings.flow = (figure, say) => {
       path.classList.toggle("chosen", row === i && column === j);
       path.classList.toggle("moving", isMixing && isMeant && weight > 0.02);
     }
-    for (const one of figure.querySelectorAll(".end .chosen")) one.classList.remove("chosen");
     for (const end of figure.querySelectorAll("[data-end]")) {
       const [role, place] = end.dataset.end.split(" ");
       paintEnd(end, `${role}s`, Number(place));
@@ -385,10 +390,12 @@ drawings.flow = (figure, say) => {
     }
     mark(moment);
     if (isOne) mix.paint({ steps, matrices, write, calculations, scale }, moment, place === undefined);
+    else if (ownMixes) ownMixes.paint({ steps, matrices, write }, (i) => place === undefined || i <= moment.i);
     else if (hasWeights) paintFlows(moment, place === undefined);
     for (const button of figure.querySelectorAll("[data-does='stage']")) {
       button.ariaPressed = String(button.dataset.stage === moment.stage);
     }
+    paintRemarks(moment.stage);
     tell(moment, place === undefined);
   };
 
@@ -485,7 +492,7 @@ drawings.flow = (figure, say) => {
     });
   }
   // A number of a value or of a mix, where it is written.
-  for (const end of figure.querySelectorAll(".end:has(.entry)")) {
+  for (const end of figure.querySelectorAll(".end:has(.touch)")) {
     const [role, place] = end.dataset.end.split(" ");
     const [frames, bars, texts] = [".touch", ".amount-of", ".entry"].map((kind) => [...end.querySelectorAll(kind)]);
     frames.forEach((frame, k) => {
@@ -494,7 +501,6 @@ drawings.flow = (figure, say) => {
         const number = () => `${names[k]}: ${write.values(matrices.values[place][k])}`;
         const owner = (role === "output" ? rows : columns)[place];
         telling(`${owner} · ${role === "output" ? ofQuality(k, Number(place)) : number()}`);
-        for (const one of figure.querySelectorAll(".end .chosen")) one.classList.remove("chosen");
         frame.classList.add("chosen");
       };
       for (const shape of [frame, bars[k], texts[k]]) {
@@ -553,13 +559,15 @@ drawings.flow = (figure, say) => {
     relabelTables();
   };
   // The table of these values in the same step has the same words, and their values.
-  const tableOfValues = [...(figure.closest(".step")?.querySelectorAll(".matrix[data-role=value] tbody") ?? [])].find(
-    (body) => [...body.rows].map((row) => row.cells[0].textContent).join("\n") === columns.join("\n"),
+  const headingsOf = (table) => [...table.tHead.rows[0].cells].slice(1);
+  const tableOfValues = [...(figure.closest(".step")?.querySelectorAll(".matrix[data-role=value] table") ?? [])].find(
+    (table) => headingsOf(table).map((cell) => cell.textContent).join("\n") === columns.join("\n"),
   );
   const fillValues = () => {
-    [...(tableOfValues?.rows ?? [])].forEach((row, j) => {
-      row.cells[0].textContent = columns[j];
-      row.querySelectorAll("td").forEach((cell, k) => {
+    if (!tableOfValues) return;
+    headingsOf(tableOfValues).forEach((cell, j) => (cell.textContent = columns[j]));
+    [...tableOfValues.tBodies[0].rows].forEach((row, k) => {
+      row.querySelectorAll("td").forEach((cell, j) => {
         cell.dataset.value = matrices.values[j][k];
         cell.querySelector(".value").textContent = write.values(matrices.values[j][k]);
       });

@@ -46,7 +46,7 @@ const startMix = (figure, { number_names: called, in_words: inWords, shows_alone
     if (!isStill.matches) box.animate([{ transform: `translate(${x}px, ${y}px)` }, { transform: "none" }], MOVES);
   };
 
-  const paintRow = (row, k, { weights, values, isReached, most, write }) => {
+  const paintRow = (row, k, { weights, values, isReached, most, write, writeValue }) => {
     const parts = values.map((value, j) => (isReached(j) ? (weights[j] * value[k] || 0) : 0));
     const total = parts.reduce((sum, part) => sum + part, 0);
     const left = Number(bars[0].getAttribute("x"));
@@ -63,12 +63,17 @@ const startMix = (figure, { number_names: called, in_words: inWords, shows_alone
       x += longest * part;
       if (!isWhole && part >= UNSEEN && !before.has(j)) come(box, bars[j]);
     }
-    row.querySelector(".amount").textContent = write(total);
-    // What the word that asks, the last one, is alone.
-    if (showsAlone) setWidth(row.querySelector(".alone"), longest * values.at(-1)[k]);
     row.dataset.value = total;
-    if (arePositive && !row.querySelector("[data-part='all']")) sumOf(row.querySelector(".addends"), parts, total, write);
-    else row.querySelector(".addends").textContent = "";
+    const [amount, added] = [".amount", ".addends"].map((kind) => row.querySelector(kind));
+    amount.textContent = write(total);
+    if (showsAlone) {
+      // What the word that asks, the last one, is alone.
+      const alone = values.at(-1)[k];
+      amount.textContent = `${writeValue(alone)} → ${amount.textContent}`;
+      const tick = row.querySelector(".alone");
+      tick.setAttribute("x", left + longest * alone - tick.getAttribute("width") / 2);
+    } else if (arePositive && !row.querySelector("[data-part='all']")) sumOf(added, parts, total, write);
+    else added.textContent = "";
   };
 
   // --- what flows: side by side at each end and in between, as `ribbons` in Python has it ---
@@ -153,7 +158,7 @@ const startMix = (figure, { number_names: called, in_words: inWords, shows_alone
     const isReached = (j) => isMixed && (isWhole || chosen === null || j <= chosen);
     const [weights] = steps.weights;
     const most = Math.max(1, ...steps.outputs[0].map(Math.abs).filter(Number.isFinite));
-    rows.forEach((row, k) => paintRow(row, k, { weights, values, isReached, most, write: write.outputs }));
+    rows.forEach((row, k) => paintRow(row, k, { weights, values, isReached, most, write: write.outputs, writeValue: write.values }));
     before = new Set(values.keys().filter(isReached));
     layFlows(values.map((value, j) => value.map((number) => weights[j] * number)));
     for (const path of flows) {
