@@ -1,5 +1,6 @@
 """The grade of a hit: strong, good or weak."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -16,6 +17,7 @@ from qkvsearch.rank.grades import (
     QueryWords,
     asking_terms,
     grader,
+    grades,
 )
 from qkvsearch.text.analysis import Analyzer
 
@@ -47,6 +49,31 @@ def test_a_grade_does_not_depend_on_what_else_is_shown(videos):
     left_out = f"title <> '{title}'"
     assert matches(videos, text, where=left_out)[second] == whole[second] != "strong"
     assert matches(videos, text, k=9, offset=1) == dict(list(whole.items())[1:])
+
+
+def test_a_hit_that_no_head_of_the_text_speaks_for_is_weak(videos):
+    query = videos.texts.reader.read("space travel")
+    found = videos.search("space travel", k=40)
+    good = found.positions[[hit.match == "good" for hit in found]]
+    assert len(good) > 1
+
+    def graded(heads):
+        fused = replace(found.head, raw=heads)
+        return set(grades(videos.models, query.lookup, query.lookup.tokens, fused, good, None))
+
+    def silenced(head):
+        """The same scores, but those of the good hits are below the mean."""
+        scores = head.scores.copy()
+        scores[good] = head.moments[0] - 1
+        covered = None if head.covered is None else head.covered & (scores > head.moments[0])
+        return replace(head, scores=scores, covered=covered)
+
+    raw = found.head.raw
+    assert graded(raw) == {"good"}
+    # So is a hit by a user's taste, and one because all items are asked for.
+    silent = {name: silenced(head) for name, head in raw.items()}
+    assert graded(silent) == {"weak"}
+    assert graded(silent | {"lexical": raw["lexical"]}) != {"weak"}
 
 
 def test_only_searches_for_words_have_grades(videos):

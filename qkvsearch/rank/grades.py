@@ -128,7 +128,8 @@ def grades(
     Of a query of few words a hit that is likely to be right needs most of them to be strong. It is
     weak if it has few of them and the catalog lacks many, and not if its meaning is near. In
     scripts without spaces a hit of any query is weak that has few pairs of it where the catalog
-    lacks 40 % of them. A hit that is called what the query names is not weak (`named_things`).
+    lacks 40 % of them. A hit that is called what the query names is not weak (`named_things`). One
+    that no head of the text speaks for is weak, whatever a user's taste says.
 
     A hit of a long text is graded by its best passage.
 
@@ -205,7 +206,20 @@ def _judged(
         is_weak &= ~fused.near[positions]
     if is_weak.any():
         is_weak[is_weak] = ~_is_asked_for(models, query, tokens, words, positions, is_weak)
-    return is_strong, is_weak
+    is_spoken_for = _is_spoken_for(fused.raw, positions)
+    return is_strong & is_spoken_for, is_weak | ~is_spoken_for
+
+
+def _is_spoken_for(heads: Mapping[str, Scores], positions: np.ndarray) -> np.ndarray:
+    """Return which hits have a word of the query, or a head of the text scores higher than the
+    average item, bool (n,). Others are hits by a user's taste, or because all items are asked for.
+    """
+    is_spoken_for = np.zeros(len(positions), dtype=bool)
+    for head in heads.values():
+        is_spoken_for |= head.scores[positions] > head.moments[0]
+        if head.covered is not None:
+            is_spoken_for |= head.covered[positions]
+    return is_spoken_for
 
 
 def _is_asked_for(
