@@ -108,7 +108,7 @@ DEFAULTS = (
     Section("small_catalogs", "Small catalogs"),
     Section("part_learned_from", "What encoders learn from a part of a catalog"),
     Section("long_texts", "From how many words on a text has passages"),
-    Section("other_letters", "Queries in other letters"),
+    Section("common_subjects", "Queries whose words the catalog lacks"),
     Section("grades", "What grades of hits are computed by"),
     Section("column_weights", "The weights of text columns", {"talks": "by system"}),
     Section("related_words", "Words of one family"),

@@ -5,8 +5,8 @@ several languages, translated by people. An item is a paragraph, and the one tha
 asked of is right. Every second question is asked, every fourth in another language than the
 paragraphs'. Nothing is chosen on the questions that are asked. How scores of Chinese questions on
 English paragraphs are compared with common subjects was chosen on others
-(`defaults/other_letters.py`). Searches are as `search` answers by default: a question that it takes
-for one without an answer has no hits and counts 0.
+(`defaults/common_subjects.py`). Searches are as `search` answers by default: a question that it
+takes for one without an answer has no hits and counts 0.
 
 QKVSEARCH_DATA=data python benchmarks --only languages    (some minutes)
 """

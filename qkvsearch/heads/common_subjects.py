@@ -1,13 +1,12 @@
-"""Queries in other letters than the catalog's: 帐篷, typed to a shop with English texts.
+"""Queries whose words the catalog lacks: 帐篷 or "Zelt", typed to a shop with English texts.
 
-No word of such a query is in the catalog, so only an encoder of many languages can tell which items
-are meant. Its cosines alone do not. Some items are similar to every such query, first of all those
-in the query's own language; and some queries are similar to every text. So a score is compared with
-others (cross-domain similarity local scaling: Conneau et al. 2018, "Word translation without
-parallel data", section 2.3). From an item's score is subtracted what it has in common with queries
-about anything: common subjects, such as "teeth" and "bicycles", in the letters of the query. What
-the query has in common with texts about something else decides how high a score must be to answer
-it.
+Only an encoder of many languages can tell which items are meant. Its cosines alone do not. Some
+items are similar to every such query, first of all those in the query's own language; and some
+queries are similar to every text. So a score is compared with others (cross-domain similarity local
+scaling: Conneau et al. 2018, "Word translation without parallel data", section 2.3). From an item's
+score is subtracted what it has in common with queries about anything: common subjects, such as
+"teeth" and "bicycles", in the letters of the query. What the query has in common with texts about
+something else decides how high a score must be to answer it.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ FACT = "common_subjects"
 N_NEIGHBOURS = 10
 # How much of its mean cosine with the nearest subjects is subtracted from an item's score. Conneau
 # et al. have .5, for texts in one language each. Where a catalog has texts in both, more is needed
-# to bring up those in the other one (`other_letters.py` among the benchmarks).
+# to bring up those in the other one (`common_subjects.py` among the benchmarks).
 ITEM_SHARE = 0.9
 # The same of a query and the nearest texts, where it is asked whether an item answers it.
 QUERY_SHARE = 0.6
@@ -73,28 +72,35 @@ def mean_of_nearest(cosines: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class CommonSubjects:
-    """What items and queries in other letters are compared with."""
+    """What items, and queries whose words the catalog lacks, are compared with."""
 
-    # Texts about something else in the catalog's letters, as its items are encoded, float32 (n, d).
-    texts: np.ndarray
-    # The subjects in the letters of the queries, as queries are encoded, float32 (m, d).
-    subjects: np.ndarray
-    # The kind of letters of the queries.
+    # The kind of letters of the catalog.
     letters: str
-    # Above how high a score, less what is common to the query, an item answers it: for a query of
-    # few words, and for a sentence, which has higher cosines.
-    level: float
+    # Texts about something else in these letters, as items are encoded, float32 (n, d).
+    texts: np.ndarray
+    # By kind of letters, the subjects as queries are encoded, float32 (m, d).
+    subjects: Mapping[str, np.ndarray]
+    # By kind of letters, above how high a score, less what is common to the query, an item answers
+    # a query of few words.
+    levels: Mapping[str, float]
+    # The same of a sentence in other letters than the catalog's. Sentences have higher cosines.
     level_of_sentences: float
 
     def compares(self, words: WordStatistics) -> bool:
-        """Return whether a query with these words is one that only an encoder can read."""
-        return words.letters == self.letters and words.share < MAX_KNOWN
+        """Return whether a query with these words is one that only an encoder can read. In the
+        catalog's letters, of a sentence some words are known, or the catalog is about other things.
+        """
+        return words.share < MAX_KNOWN and (self.is_in_other_letters(words) or is_short(words))
 
-    def of_items(self, keys: ItemKeys[Any]) -> np.ndarray:
-        """Return `common_to_items`."""
+    def is_in_other_letters(self, words: WordStatistics) -> bool:
+        """Return whether a query is in other letters than the catalog's."""
+        return words.letters != self.letters
+
+    def of_items(self, keys: ItemKeys[Any], letters: str) -> np.ndarray:
+        """Return `common_to_items` with subjects in these letters."""
         spans = pieces_of(len(keys.vectors), KEYS_AT_ONCE)
         rows = (keys.rows(np.arange(span.start, span.stop)) for span in spans)
-        return common_to_items(rows, self.subjects)
+        return common_to_items(rows, self.subjects[letters])
 
     def answers(self, scores: Scores, query: np.ndarray, words: WordStatistics) -> np.ndarray:
         """Return which items answer a query, bool (n_items,). Beside the best one, these are a
@@ -103,7 +109,7 @@ class CommonSubjects:
         scores: without what is common to items. query: its embedding (d,).
         """
         of_query = QUERY_SHARE * float(mean_of_nearest((self.texts @ query)[None])[0])
-        level = self.level if is_short(words) else self.level_of_sentences
+        level = self.levels[words.letters] if is_short(words) else self.level_of_sentences
         mean, deviation = scores.moments
         standing_out = min(mean + deviation, float(scores.scores.max()))
         return np.asarray(scores.scores >= max(level + of_query, standing_out))
@@ -136,25 +142,30 @@ def without_common(scores: Scores, common: np.ndarray) -> Scores:
 
 @dataclass(frozen=True)
 class SubjectsComponent(IndexComponent[CommonSubjects]):
-    """The subjects that queries are compared with. `group`: the main dense head."""
+    """What queries are compared with. `group`: the main dense head."""
 
     arrays: ClassVar = {
-        "subjects": ArraySpec("f", ("subjects", "components")),
-        "other_texts": ArraySpec("f", ("other texts", "components")),
+        "subjects_latin": ArraySpec("f", ("subjects", "components")),
+        "subjects_other": ArraySpec("f", ("subjects", "components")),
+        "other_texts": ArraySpec("f", ("texts", "components")),
     }
 
     def store(self, contents: BuildContents, subjects: CommonSubjects | None) -> None:
-        """Store the test; None where there is none."""
+        """Store what is compared; None where there is nothing."""
         if subjects is None:
             self.put(contents, **dict.fromkeys(self.arrays))
             contents.facts.pop(FACT, None)
             return
-        self.put(contents, subjects=subjects.subjects, other_texts=subjects.texts)
-        facts = ("letters", "level", "level_of_sentences")
-        contents.facts[FACT] = {name: getattr(subjects, name) for name in facts}
+        arrays = {f"subjects_{letters}": keys for letters, keys in subjects.subjects.items()}
+        self.put(contents, other_texts=subjects.texts, **arrays)
+        contents.facts[FACT] = {
+            "letters": subjects.letters,
+            "levels": dict(subjects.levels),
+            "level_of_sentences": subjects.level_of_sentences,
+        }
 
     def load(self, models: BuildModels) -> CommonSubjects:
         arrays = self.read(models.snapshot)
-        return CommonSubjects(
-            arrays["other_texts"], arrays["subjects"], **models.snapshot.facts[FACT]
-        )
+        subjects = {letters: arrays[f"subjects_{letters}"] for letters in (LATIN, OTHER)}
+        texts = arrays["other_texts"]
+        return CommonSubjects(texts=texts, subjects=subjects, **models.snapshot.facts[FACT])

@@ -48,8 +48,9 @@ class DenseTextHead(TextHead):
         scores = keys.head(self.name, vectors, pieces_of, is_relative)
         if asked.subjects is None or not isinstance(scores, Scores):
             return scores
-        is_main = self.name == asked.models.main_head
-        return without_common(scores, asked.models.common_to_items) if is_main else scores
+        if self.name != asked.models.main_head:
+            return scores
+        return without_common(scores, asked.models.common_to_items(asked.query.words.letters))
 
 
 class SemanticHeads(SearchHead):

@@ -36,7 +36,7 @@ class LexicalHead(TextHead):
         characters = None
         # Single characters of a query in other letters than the catalog's tell less than its
         # meaning: the 袋 of 睡袋, "sleeping bag", is in a tea bag, too.
-        if asked.subjects is None:
+        if not asked.is_in_other_letters:
             units_of_query = SingleUnits.of(keys, index, query.tokens)
             if units_of_query is not None:
                 characters = units_of_query.scores(self.name)

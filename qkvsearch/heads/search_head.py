@@ -48,9 +48,15 @@ class Asked:
 
     @property
     def subjects(self) -> CommonSubjects | None:
-        """What scores are compared with; None for a query that is not in other letters."""
+        """What scores are compared with; None for a query of which the catalog has words."""
         subjects = self.models.subjects
         return subjects if subjects is not None and subjects.compares(self.query.words) else None
+
+    @property
+    def is_in_other_letters(self) -> bool:
+        """Whether the query is such a one, in other letters than the catalog's."""
+        subjects = self.subjects
+        return subjects is not None and subjects.is_in_other_letters(self.query.words)
 
 
 def by_language(**titles: str) -> Mapping[str, str]:

@@ -78,6 +78,7 @@ class StoredModels:
         # Keys of dense heads in place of stored ones.
         self._keys_in_search: Mapping[str, ItemKeys[Any]] = {}
         self._unit_keys: dict[str, UnitKeys] = {}
+        self._common_to_items: dict[str, np.ndarray] = {}
 
     def _check_facts(self) -> None:
         try:
@@ -149,11 +150,11 @@ class StoredModels:
         keys: those of the dense heads with the weights of columns in `settings`.
         """
         models = copy(self)
-        for depends_on_settings in ("families", "common_to_items"):
-            vars(models).pop(depends_on_settings, None)
+        vars(models).pop("families", None)
         models.search_settings = settings
         models._keys_in_search = keys or {}
         models._unit_keys = {}
+        models._common_to_items = {}
         return models
 
     @cached_property
@@ -202,18 +203,20 @@ class StoredModels:
 
     @cached_property
     def subjects(self) -> CommonSubjects | None:
-        """The subjects for queries in other letters than the catalog's; None without any."""
+        """What queries whose words the catalog lacks are compared with; None for nothing."""
         return self.find(SubjectsComponent(self.main_head))
 
-    @cached_property
-    def common_to_items(self) -> np.ndarray:
-        """What the items have in common with queries about anything, or the passages where these
-        are searched: see `CommonSubjects.of_items`. Only where there are `subjects`.
+    def common_to_items(self, letters: str) -> np.ndarray:
+        """Return what the items have in common with queries in such letters about anything, or the
+        passages where these are searched: see `CommonSubjects.of_items`. Only with `subjects`.
         """
-        head = self.main_head
-        assert self.subjects is not None
-        keys: ItemKeys[Any] = self.search_keys(head)
-        return self.subjects.of_items(keys if self.units is None else self.unit_keys(head))
+        if letters not in self._common_to_items:
+            head = self.main_head
+            assert self.subjects is not None
+            keys: ItemKeys[Any] = self.search_keys(head)
+            keys = keys if self.units is None else self.unit_keys(head)
+            self._common_to_items[letters] = self.subjects.of_items(keys, letters)
+        return self._common_to_items[letters]
 
     @cached_property
     def lexical_keys(self) -> TermKeys:

@@ -1,4 +1,4 @@
-"""Compare a catalog with common subjects, for queries in other letters than its own."""
+"""Compare a catalog with common subjects, for queries whose words it lacks."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from qkvsearch.text.text_encoder import TextEncoder
 # items.
 MAYBE_RELATED = 0.3
 # The share of the subjects, as queries, that no item answers, and that of the sentences, of which
-# there are fewer (`other_letters.py` among the benchmarks).
+# there are fewer (`common_subjects.py` among the benchmarks).
 FAR, FAR_SENTENCES = 0.85, 0.6
 # The language of the sentences by kind of letters.
 SENTENCES = {LATIN: "English", OTHER: "Chinese"}
@@ -43,8 +43,8 @@ def common_subjects(
     analyzer: Analyzer,
     languages: Sequence[str],
 ) -> CommonSubjects | None:
-    """Return the subjects for a catalog; None where its texts are in letters without subjects, or
-    the encoder does not know both languages.
+    """Return what queries to a catalog are compared with; None where its texts are in letters
+    without subjects, or the encoder does not know both languages.
 
     keys: by which a search ranks, (n_items, d). languages: the ISO codes of the texts' languages.
     """
@@ -52,9 +52,9 @@ def common_subjects(
     letters = letters_of(analyzer.tokens(" ".join(sample)))
     if letters != LATIN and CHINESE not in languages[:1]:
         return None
-    names, other = subject_names(), other_letters(letters)
-    subjects = encoder.encode_queries(names[other])
-    between = subjects @ encoder.encode_many(names[letters]).T
+    names = subject_names()
+    subjects = {kind: encoder.encode_queries(of_kind) for kind, of_kind in names.items()}
+    between = subjects[other_letters(letters)] @ encoder.encode_many(names[letters]).T
     if np.mean(between.argmax(axis=1) == np.arange(len(between))) < MIN_TRANSLATED:
         return None
     of_language = unrelated_texts().subjects
@@ -64,22 +64,28 @@ def common_subjects(
         largest = np.maximum(largest, (texts @ keys[span].T).max(axis=1))
         give_back(keys)
     texts = texts[largest <= np.quantile(largest, 1 - MAYBE_RELATED)]
-    spans = pieces_of(len(keys), KEYS_AT_ONCE)
-    common = common_to_items((keys[span] for span in spans), subjects)
 
-    def highest(queries: np.ndarray) -> np.ndarray:
-        """Return each query's highest score, less what is common to the item and to the query."""
+    def highest(queries: np.ndarray, kind: str) -> np.ndarray:
+        """Return the highest score of each query in such letters, less what is common to the item
+        and to the query.
+        """
+        spans = list(pieces_of(len(keys), KEYS_AT_ONCE))
+        common = common_to_items((keys[span] for span in spans), subjects[kind])
         best = np.full(len(queries), -np.inf)
-        for span in pieces_of(len(keys), KEYS_AT_ONCE):
+        for span in spans:
             best = np.maximum(best, (queries @ keys[span].T - common[span]).max(axis=1))
             give_back(keys)
         return best - QUERY_SHARE * mean_of_nearest(queries @ texts.T)
 
+    other = other_letters(letters)
     sentences = encoder.encode_queries(of_language[SENTENCES[other]])
     return CommonSubjects(
+        letters=letters,
         texts=texts,
         subjects=subjects,
-        letters=other,
-        level=float(np.quantile(highest(subjects), FAR)),
-        level_of_sentences=float(np.quantile(highest(sentences), FAR_SENTENCES)),
+        levels={
+            kind: float(np.quantile(highest(names_of_kind, kind), FAR))
+            for kind, names_of_kind in subjects.items()
+        },
+        level_of_sentences=float(np.quantile(highest(sentences, other), FAR_SENTENCES)),
     )

@@ -81,7 +81,7 @@ def answerable(
 
     heads: None for one that knows no word. words: of the lexical head, corrected. has_code: whether
     the query has an id or another code of an item. tokens: the words themselves. things: what they
-    name. answering: of a query in other letters than the catalog's, the items that answer it by
+    name. answering: of a query whose words the catalog lacks, the items that answer it by
     `CommonSubjects`, bool (n,).
     """
     known = models.answerability
@@ -105,7 +105,7 @@ def answerable(
     is_probable = not value <= known.level
     has_characters = characters is not None and characters.is_answered(tokens)
     if answering is None:
-        is_near = _is_near(models, evidence.values, words) or has_characters
+        is_near = _is_near(models, evidence.values, words)
     else:
         is_near = bool(answering.any())
     answers = (
@@ -113,6 +113,7 @@ def answerable(
         or has_rare_word
         or is_probable
         or is_near
+        or has_characters
         or _has_enough(models, tokens)
         or bool(are_named(models, things).any())
     )

@@ -44,7 +44,7 @@ from qkvsearch.scores.approximate import (
 from qkvsearch.scores.components import Components, ScoreComponent
 from qkvsearch.scores.fusion import BestPassages, Scores, fuse
 from qkvsearch.store import StoredCatalog
-from qkvsearch.text.analysis import matching_words
+from qkvsearch.text.analysis import Token, matching_words
 
 # The head of a query that consists of conditions alone: all items have the same score.
 CONDITIONS = "conditions"
@@ -173,7 +173,10 @@ class TextSearch:
         # A user's taste is no answer: only the heads of the text tell whether there is one.
         of_text = {head.name: by_head.get(head.name) for head in text_heads}
         answering = self._answering(asked, first_pass)
-        is_answered = self._is_answered(query, self._judged(of_text, first_pass), answering)
+        # Characters of a query in other letters than the catalog's tell nothing.
+        tokens = () if asked.is_in_other_letters else query.lookup.tokens
+        judged = self._judged(of_text, first_pass)
+        is_answered = self._is_answered(query, judged, tokens, answering)
         if not is_answered and not anyway:
             nothing = np.zeros(len(fused.scores), dtype=bool)
             return replace(fused, covered=nothing, notes=[NOTHING], is_answer=False)
@@ -351,8 +354,8 @@ class TextSearch:
         return {name: score_candidates(first_pass.scores.get(name)) for name in of_text}
 
     def _answering(self, asked: Asked, first_pass: FirstPass) -> np.ndarray | None:
-        """Return which items, or passages where these are scored, answer a query in other letters
-        than the catalog's, bool (n,); None for another query, and where scores are estimates.
+        """Return which items, or passages where these are scored, answer a query whose words the
+        catalog lacks, bool (n,); None for another query, and where scores are estimates.
         """
         name = self.models.main_head
         scores = first_pass.scores.get(name)
@@ -361,10 +364,16 @@ class TextSearch:
         return asked.subjects.answers(scores, asked.vectors.of_head(name).total, asked.query.words)
 
     def _is_answered(
-        self, query: Query, heads: Mapping[str, Scores | None], answering: np.ndarray | None
+        self,
+        query: Query,
+        heads: Mapping[str, Scores | None],
+        words: Sequence[Token],
+        answering: np.ndarray | None,
     ) -> bool:
-        """Return whether the catalog answers the query. heads: None for one that knows no word.
-        answering: see `_answering`.
+        """Return whether the catalog answers the query.
+
+        heads: None for one that knows no word. words: that may tell it. answering: see
+        `_answering`.
         """
         if query.understood.stop_words_mask is not None:
             return not query.is_too_common
@@ -375,7 +384,7 @@ class TextSearch:
         tokens = self.models.analyzer.tokens(query.understood.text)
         things = named_things(self.models, tokens, terms_by_word(asked.tokens, asked.terms))
         return answerable(
-            self.models, asked.words, heads, has_code, asked.tokens, things, answering
+            self.models, asked.words, heads, has_code, words, things, answering
         ).answers
 
     def _graded(self, heads: Mapping[str, Scores | None]) -> dict[str, Scores]:
@@ -539,8 +548,8 @@ def _terms(query: Query) -> set[str]:
 def _near(
     query: Query, answering: np.ndarray | None, best: BestPassages | None
 ) -> np.ndarray | None:
-    """Return which items are near a short query in other letters than the catalog's, bool
-    (n_items,); None for another query. answering: see `TextSearch._answering`.
+    """Return which items are near a short query whose words the catalog lacks, bool (n_items,);
+    None for another query. answering: see `TextSearch._answering`.
     """
     if answering is None or not is_short(query.lookup.words):
         return None

@@ -47,8 +47,7 @@ class Scores:
     raw: Mapping[str, Scores] = field(default_factory=dict)
     # Where passages are scored: the one that each item has its scores of.
     best: BestPassages | None = None
-    # Of a short query in other letters than the catalog's: the items that are near it, bool
-    # (n_items,).
+    # Of a short query whose words the catalog lacks: the items that are near it, bool (n_items,).
     near: np.ndarray | None = None
     # Where the scores of most items are estimates: returns which have an exact one above a number,
     # bool (n_items,).

@@ -1,4 +1,4 @@
-"""Queries in other letters than the catalog's: what is subtracted, and what is enough."""
+"""Queries whose words the catalog lacks: what is subtracted, and what is enough."""
 
 import numpy as np
 import pytest
@@ -85,9 +85,9 @@ def of(n, share=0.0, letters=OTHER):
     return WordStatistics(n, letters, share, 0.0, 0, {})
 
 
-def scores_of(query, keys, subjects):
+def scores_of(query, keys, subjects, letters=OTHER):
     scores = DenseKeys(keys).scored("e5", query, lambda row: Components.of([]))
-    return without_common(scores, subjects.of_items(DenseKeys(keys)))
+    return without_common(scores, subjects.of_items(DenseKeys(keys), letters))
 
 
 def test_the_names_are_the_same_subjects_in_the_same_order():
@@ -104,31 +104,35 @@ def test_the_names_are_the_same_subjects_in_the_same_order():
     assert not any(name.isascii() for name in names[OTHER])
 
 
-def test_what_the_catalog_has_is_answered_and_what_it_lacks_is_not():
+@pytest.mark.parametrize(
+    ("letters", "has"), [(OTHER, ("自行车", "灯")), (LATIN, ("bicycles", "lamps"))]
+)
+def test_what_the_catalog_has_is_answered_and_what_it_lacks_is_not(letters, has):
     encoder = Multilingual()
     subjects = made(encoder)
-    assert subjects.letters == OTHER
+    assert subjects.letters == LATIN
 
     def is_answered(name):
         query = encoder.encoded(name)
-        return subjects.answers(scores_of(query, ITEMS, subjects), query, of(1)).any()
+        scores = scores_of(query, ITEMS, subjects, letters)
+        return subjects.answers(scores, query, of(1, letters=letters)).any()
 
-    assert all(map(is_answered, ("自行车", "灯")))
-    lacking = [name for name in subject_names()[OTHER] if name not in ("自行车", "灯")]
+    assert all(map(is_answered, has))
+    lacking = [name for name in subject_names()[letters] if name not in has]
     assert np.mean([is_answered(name) for name in lacking]) <= 1 - FAR
 
 
-def test_the_level_is_the_quantile_of_the_subjects_as_queries():
+@pytest.mark.parametrize("letters", [LATIN, OTHER])
+def test_the_level_is_the_quantile_of_the_subjects_as_queries(letters):
     encoder = Multilingual()
     subjects = made(encoder)
-    queries = encoder.encode_queries(subject_names()[OTHER])
+    queries = encoder.encode_queries(subject_names()[letters])
     common = np.sort(ITEMS @ queries.T, axis=1)[:, -N_NEIGHBOURS:].mean(axis=1)
     common -= common.mean()
     of_queries = np.sort(queries @ subjects.texts.T, axis=1)[:, -N_NEIGHBOURS:].mean(axis=1)
     best = (queries @ ITEMS.T - ITEM_SHARE * common).max(axis=1) - QUERY_SHARE * of_queries
-    assert subjects.level == pytest.approx(np.quantile(best, FAR), abs=1e-5)
-    assert len(unrelated_texts().subjects["Chinese"]) >= 20
-    assert subjects.level_of_sentences != subjects.level
+    assert subjects.levels[letters] == pytest.approx(np.quantile(best, FAR), abs=1e-5)
+    assert subjects.level_of_sentences not in subjects.levels.values()
 
 
 def test_texts_that_the_catalog_may_be_about_do_not_speak_against_it():
@@ -172,7 +176,7 @@ def test_scores_and_their_parts_are_less_by_what_is_common():
         assert len(list(parts)) == 2
     # The average item loses nothing.
     subjects = made(Multilingual())
-    assert subjects.of_items(DenseKeys(ITEMS)).mean() == pytest.approx(0, abs=1e-6)
+    assert subjects.of_items(DenseKeys(ITEMS), OTHER).mean() == pytest.approx(0, abs=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -181,19 +185,29 @@ def test_scores_and_their_parts_are_less_by_what_is_common():
         (of(2), True),
         (of(2, share=0.49), True),
         (of(2, share=0.5), False),
-        (of(2, letters=LATIN), False),
         (of(40), True),
+        (of(2, letters=LATIN), True),
+        (of(2, share=0.5, letters=LATIN), False),
+        (of(MAX_WORDS + 1, letters=LATIN), False),
     ],
 )
 def test_only_queries_whose_words_cannot_tell_are_compared(words, compares):
-    subjects = CommonSubjects(ITEMS, ITEMS, OTHER, 0.0, 0.0)
-    assert subjects.compares(words) == compares
+    assert english(0.0, 0.0).compares(words) == compares
+
+
+def english(level, level_of_sentences, texts=None):
+    """Those of a catalog in English."""
+    texts = np.zeros((12, D), np.float32) if texts is None else texts
+    of_letters = {LATIN: ITEMS, OTHER: ITEMS}
+    levels = {LATIN: level + 1, OTHER: level}
+    return CommonSubjects(LATIN, texts, of_letters, levels, level_of_sentences)
 
 
 def test_a_sentence_has_a_level_of_its_own():
-    subjects = CommonSubjects(np.zeros((12, D), np.float32), ITEMS, OTHER, 0.1, 0.3)
+    subjects = english(0.1, 0.3)
     query = np.zeros(D, np.float32)
     scores = scores_like([0.2, 0, 0, 0, 0])
+    assert not subjects.answers(scores, query, of(1, letters=LATIN)).any()
     assert subjects.answers(scores, query, of(MAX_WORDS)).tolist() == [True, *[False] * 4]
     assert not subjects.answers(scores, query, of(MAX_WORDS + 1)).any()
 
@@ -204,14 +218,14 @@ def scores_like(values):
 
 def test_what_the_query_has_in_common_with_other_texts_counts_against_it():
     query = unit(np.ones(D))
-    subjects = CommonSubjects(np.repeat(query[None], 12, axis=0), ITEMS, OTHER, 0.1, 0.1)
+    subjects = english(0.1, 0.1, np.repeat(query[None], 12, axis=0))
     enough = 0.1 + QUERY_SHARE
     scores = scores_like([enough + 0.01, enough - 0.01, 0, 0, 0, 0, 0])
     assert subjects.answers(scores, query, of(1)).tolist() == [True, *[False] * 6]
 
 
 def test_of_a_query_that_is_similar_to_all_items_few_answer_it():
-    subjects = CommonSubjects(np.zeros((12, D), np.float32), ITEMS, OTHER, 0.1, 0.1)
+    subjects = english(0.1, 0.1)
     query, values = np.zeros(D, np.float32), np.linspace(0.8, 0.9, 100)
     assert 10 < subjects.answers(scores_like(values), query, of(1)).sum() < 25
     # The best one does in any case, also of one or two items.
@@ -238,8 +252,6 @@ def test_catalogs_without_subjects_go_without(encoder, titles, languages):
     assert made(encoder, titles, languages) is None
 
 
-def test_a_chinese_catalog_is_asked_in_latin_letters():
-    subjects = made(Multilingual(), ["城市自行车", "台灯"] * 10, ("zh",))
-    assert subjects.letters == LATIN
-    with_latin = made(Multilingual(), ["LED 台灯 PRO", "Kugelschreiber"] * 10, ("de",))
-    assert with_latin.letters == OTHER
+def test_a_catalog_is_in_the_letters_of_most_titles():
+    assert made(Multilingual(), ["城市自行车", "台灯"] * 10, ("zh",)).letters == OTHER
+    assert made(Multilingual(), ["LED 台灯 PRO", "Kugelschreiber"] * 10, ("de",)).letters == LATIN

@@ -1,4 +1,4 @@
-"""A shop in English that is asked in Chinese, with e5: what it has is found, and nothing else."""
+"""A shop in English, asked in other languages with e5: it answers what it has, and little else."""
 
 import pandas as pd
 import pytest
@@ -24,8 +24,10 @@ MODELS = ("Aurora", "Cedar", "Drift", "Ember", "Glacier", "Harbour")
 # Of which two are in Chinese.
 TEA = [("山野 紫砂茶壶", "宜兴紫砂，容量二百毫升。"), ("松风 青瓷茶杯", "龙泉青瓷，一套六只。")]
 HAS = {"帐篷": "tent", "睡袋": "sleeping bag", "登山鞋": "hiking boot", "雨衣": "rain jacket"}
-HAS |= {"背包": "backpack", "头灯": "head lamp"}
-LACKS = ("钢琴", "打印机", "洗衣机", "红烧肉", "国际象棋", "显微镜", "猫粮")
+HAS |= {"背包": "backpack", "头灯": "head lamp", "Zelt": "tent", "Stirnlampe": "head lamp"}
+HAS |= {"Regenjacke": "rain jacket", "Rucksack": "backpack", "палатка": "tent", "テント": "tent"}
+LACKS = ("钢琴", "打印机", "洗衣机", "红烧肉", "国际象棋", "显微镜", "猫粮", "Klavier", "Drucker")
+LACKS += ("Waschmaschine", "Steuerrecht", "piano", "mortgage", "принтер")
 
 
 @pytest.fixture(scope="module")
@@ -57,13 +59,13 @@ def test_most_of_what_the_shop_has_is_first(shop):
         for query, hits in first.items()
         if hits and is_shown(hits[0]) and hits[0].title.endswith(HAS[query])
     ]
-    # By cosines alone, none of six is.
-    assert len(right) >= 4, first
+    # By cosines alone, none is.
+    assert len(right) >= 9, first
 
 
 def test_little_is_shown_of_what_the_shop_lacks(shop):
     shown = [query for query in LACKS if any(map(is_shown, shop.search(query)))]
-    assert len(shown) <= 2, shown
+    assert len(shown) <= 3, shown
 
 
 def test_tea_is_still_found_by_its_words(shop):
@@ -84,7 +86,7 @@ def test_the_subjects_stay_after_an_addition_and_are_derived_again(workspace, tm
         engine.add(pd.DataFrame([(900, "Polar tent", "For four seasons.")], columns=COLUMNS))
         assert engine.search("帐篷", k=1)[0].title.endswith("tent")
     store = Workspace(workspace)
-    (file,) = workspace.glob("builds/*/e5.subjects.npy")
+    (file,) = workspace.glob("builds/*/e5.subjects_other.npy")
     before, content = store.current_facts()[FACT], file.read_bytes()
     file.write_bytes(content[:-40] + bytes(40))
     repair(store)

@@ -1,17 +1,17 @@
-"""Queries in other letters than the catalog's: `ITEM_SHARE` of heads/common_subjects.py, and what
-is answered with it.
+"""Queries whose words the catalog lacks: `ITEM_SHARE` of heads/common_subjects.py, and what is
+answered with it.
 
 Chinese questions of XQuAD on its paragraphs in English, and on the same where every fourth is in
 Chinese; of the questions, those that `claims/languages.py` does not ask. Short queries, written for
 this: what talks and films are about, and things that neither has. A query is answered where a hit
 is shown that is no weak match. "Cosines alone" is a search without common subjects.
 
-QKVSEARCH_DATA=data python benchmarks --only other_letters    (ten minutes)
+QKVSEARCH_DATA=data python benchmarks --only common_subjects    (ten minutes)
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
 from tempfile import TemporaryDirectory
 from unittest.mock import patch
@@ -40,6 +40,14 @@ TALKS = (
 NO_TALKS = (
     "打印机墨盒 租房合同 牛仔裤 婴儿推车 报税表 红烧肉做法 公交时刻表 螺丝刀 洗衣粉 "
     "停车罚单 护照照片 床单 轮胎 遥控器 窗帘轨道 洗碗机 按揭利率 牙膏"
+).split()
+TALKS_IN_GERMAN = (
+    "Klimawandel Schlaf Krebs Roboter Ozean Gehirn Armut Bildung Dinosaurier Kreativität "
+    "Gedächtnis Sprachen Architektur Frauenrechte Einsamkeit Mars Musik Demokratie"
+).split()
+NO_TALKS_IN_GERMAN = (
+    "Druckerpatrone Mietvertrag Kinderwagen Steuererklärung Schraubenzieher Waschpulver Bettwäsche "
+    "Autoreifen Fernbedienung Gardinenschiene Spülmaschine Zahnpasta Rasenmäher Bohrmaschine"
 ).split()
 FILMS = [
     *("war", "time travel", "basketball", "prison escape", "animation for children"),
@@ -100,17 +108,23 @@ def short_queries() -> Iterator[Row]:
     if find("e5") is None:
         return
     films = data_folder() / "zh-films" / "films.csv"
-    yield from answered("talks in English, asked in Chinese", ted("dev").items, TALKS, NO_TALKS)
+    asked = {"Chinese": (TALKS, NO_TALKS), "German": (TALKS_IN_GERMAN, NO_TALKS_IN_GERMAN)}
+    yield from answered("talks in English", ted("dev").items, asked)
     if films.exists():
-        yield from answered("films in Chinese, asked in English", films, FILMS, NO_FILMS)
+        yield from answered("films in Chinese", films, {"English": (FILMS, NO_FILMS)})
 
 
-def answered(task: str, items: object, has: Sequence[str], lacks: Sequence[str]) -> Iterator[Row]:
+def answered(
+    catalog: str, items: object, asked: Mapping[str, tuple[Sequence[str], Sequence[str]]]
+) -> Iterator[Row]:
+    """asked: by language, what the catalog has and what it lacks."""
     with TemporaryDirectory() as place:
         qkv.build(place, items=items, encoder="e5").close()
-        yield from shares(task, "common subjects", place, has, lacks)
-        with patch.object(StoredModels, "subjects", None):
-            yield from shares(task, "cosines alone", place, has, lacks)
+        for language, (has, lacks) in asked.items():
+            task = f"{catalog}, asked in {language}"
+            yield from shares(task, "common subjects", place, has, lacks)
+            with patch.object(StoredModels, "subjects", None):
+                yield from shares(task, "cosines alone", place, has, lacks)
 
 
 def shares(
