@@ -18,6 +18,7 @@ from qkvsearch._utils.callbacks import silent
 from qkvsearch.errors import DamagedError
 from qkvsearch.heads import collaborative_head, tokens
 from qkvsearch.heads.bm25 import LexicalKeys
+from qkvsearch.heads.common_subjects import SubjectsComponent
 from qkvsearch.heads.dense import DenseComponent
 from qkvsearch.heads.dense_keys import DenseKeys
 from qkvsearch.heads.passage_keys import PassageKeysComponent
@@ -120,9 +121,11 @@ def whole(whole_path):
 
 
 def parts_of(build):
-    """All parts but those of long texts, which `tests/test_passages.py` has and no item here."""
-    of_passages = (PassagesComponent, PassageKeysComponent, PassageTokensComponent)
-    return [part for part in components_of(build.snapshot) if not isinstance(part, of_passages)]
+    """All parts but those of long texts, which `tests/test_passages.py` has and no item here, and
+    what an encoder of many languages needs, which `tests/learn/test_common_subjects.py` has.
+    """
+    others = (PassagesComponent, PassageKeysComponent, PassageTokensComponent, SubjectsComponent)
+    return [part for part in components_of(build.snapshot) if not isinstance(part, others)]
 
 
 def kinds(build):

@@ -1,8 +1,10 @@
 """Queries whose words the catalog lacks: what is subtracted, and what is enough."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
+import qkvsearch as qkv
 from qkvsearch.heads.answerability import LATIN, OTHER, WordStatistics
 from qkvsearch.heads.common_subjects import (
     ITEM_SHARE,
@@ -10,16 +12,21 @@ from qkvsearch.heads.common_subjects import (
     N_NEIGHBOURS,
     QUERY_SHARE,
     CommonSubjects,
+    SubjectsComponent,
     mean_of_nearest,
     subject_names,
     without_common,
 )
 from qkvsearch.heads.dense_keys import DenseKeys
+from qkvsearch.learn.add import add_items
 from qkvsearch.learn.calibration import unrelated_texts
 from qkvsearch.learn.common_subjects import FAR, common_subjects
+from qkvsearch.learn.merge import merge_segments
 from qkvsearch.scores.components import Components, ScoreComponent
 from qkvsearch.scores.fusion import Scores
+from qkvsearch.store import Workspace
 from qkvsearch.text.analysis import Analyzer
+from tests.builds import republished
 
 D = 64
 RNG = np.random.default_rng(3)
@@ -255,3 +262,27 @@ def test_catalogs_without_subjects_go_without(encoder, titles, languages):
 def test_a_catalog_is_in_the_letters_of_most_titles():
     assert made(Multilingual(), ["城市自行车", "台灯"] * 10, ("zh",)).letters == OTHER
     assert made(Multilingual(), ["LED 台灯 PRO", "Kugelschreiber"] * 10, ("de",)).letters == LATIN
+
+
+def test_what_is_stored_is_loaded_and_merged_and_taken_away(tmp_path):
+    items = pd.DataFrame({"id": ["a", "b"], "title": ["red boat", "blue sea"]})
+    qkv.build(tmp_path, items=items, encoder="corpus").close()
+    part, subjects = SubjectsComponent("lsa"), made(Multilingual())
+
+    def loaded():
+        with qkv.open(tmp_path) as engine:
+            assert engine.snapshot.damaged() == []
+            return engine.models.subjects
+
+    republished(tmp_path, lambda contents: part.store(contents, subjects))
+    add_items(Workspace(tmp_path), pd.DataFrame({"id": ["c"], "title": ["green hill"]}))
+    for _ in range(2):
+        stored = loaded()
+        assert (stored.letters, stored.level_of_sentences) == (LATIN, subjects.level_of_sentences)
+        assert stored.levels == subjects.levels
+        np.testing.assert_array_equal(stored.texts, subjects.texts)
+        for letters in (LATIN, OTHER):
+            np.testing.assert_array_equal(stored.subjects[letters], subjects.subjects[letters])
+        merge_segments(Workspace(tmp_path))
+    republished(tmp_path, lambda contents: part.store(contents, None))
+    assert loaded() is None
