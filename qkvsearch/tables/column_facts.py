@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import ArrayLike
 
+# The roles of columns of a log.
+ROLES = ("user", "item", "rating", "weight", "event", "time")
 # Between the entries of a stored list.
 LIST_SEPARATOR = "|"
 MAX_EXAMPLE = 80

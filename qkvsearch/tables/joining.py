@@ -86,6 +86,12 @@ def _joined(
     key = _key_column(details, id_column, set(ids), of_details.file, without)
     of_details.require_plain("id", key)
     keys = _ids(details[key], columns)
+    if keys.duplicated().any() and (users := named("user", list(details.drop(columns=key)))):
+        raise DataError(
+            f"{of_details.file}: its column {users[0]!r} says who each row is of, and what is "
+            "joined becomes text of the items that anybody finds, also after `forget`: take the "
+            "column out of the file, or give the file as `interactions`"
+        )
     is_known = keys.isin(set(ids)).to_numpy()
     if not is_known.any():
         raise DataError(

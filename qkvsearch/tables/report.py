@@ -12,7 +12,7 @@ import numpy as np
 
 from qkvsearch.errors import Count, DataError, quantity
 from qkvsearch.tables.advice import about_documents
-from qkvsearch.tables.column_facts import MAX_EXAMPLES, ColumnFacts
+from qkvsearch.tables.column_facts import MAX_EXAMPLES, ROLES, ColumnFacts
 
 # The rows of the second of several files are numbered from this number on, and so forth.
 FILE_ROWS = 1 << 40
@@ -200,13 +200,24 @@ class ReadReport:
 
     def require_roles(self, columns: Sequence[ColumnFacts]) -> None:
         """Raise `DataError` where one of several files lacks a column that has a role."""
-        for column in columns:
-            if column.role not in ("", "text") and column.name in self.lacking:
-                raise DataError(
-                    f"{self.lacking[column.name]}: no column {column.name!r}, which is the "
-                    f"{column.role} of the other files: name it the same in all of them, `join` "
-                    "that file to the others, or leave it out (`ignore`)"
-                )
+        lacking = [
+            column
+            for column in columns
+            if column.role not in ("", "text") and column.name in self.lacking
+        ]
+        if not lacking:
+            return
+        said = "; ".join(
+            f"{self.lacking[column.name]}: no column {column.name!r}, which is the {column.role} "
+            "of the other files"
+            for column in lacking
+        )
+        advice = "name it the same in all of them, `join` that file to the others"
+        if all(column.role in ROLES for column in lacking):
+            # The rows of two logs are not joined by anything.
+            advice = "name columns of one meaning the same in all of them, give one file alone"
+        ignored = ", ".join(f"`ignore` {column.name}" for column in lacking)
+        raise DataError(f"{said}: {advice}, or leave out what is not in all ({ignored})")
 
     def conclude(self, strict: bool) -> None:
         """Warn where many rows were skipped. strict: raise `DataError` for any warning."""

@@ -42,6 +42,23 @@ def test_several_rows_of_an_item_become_a_list():
     assert report.merged == 2
 
 
+def test_the_people_of_a_log_are_not_joined_to_items():
+    reviews = {
+        "id": ["b1", "b1", "b2"],
+        "customer": ["ann", "bob", "ann"],
+        "stars": ["5", "3", "4"],
+    }
+    with pytest.raises(
+        DataError, match=r"its column 'customer' says who .*or give the file as `int"
+    ):
+        joined(reviews)
+    without = {name: cells for name, cells in reviews.items() if name != "customer"}
+    assert "stars" in joined(without)[0]
+    # One for each item, as an author is, is something that an item has.
+    one_each = {name: cells[1:] for name, cells in reviews.items()}
+    assert "customer" in joined(one_each)[0]
+
+
 def test_cells_of_items_stay_and_empty_ones_are_filled():
     items = BOOKS | {"year": ["1890", None, None]}
     cells, report = joined({"id": ["b1", "b2"], "year": ["1900", "1910"]}, items=items)

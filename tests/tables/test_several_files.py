@@ -1,5 +1,7 @@
 """Several files of one option are one table, and each has its own report."""
 
+import re
+
 import pandas as pd
 import pytest
 
@@ -56,6 +58,14 @@ def test_a_column_that_a_file_lacks_is_empty_there_unless_it_has_a_role(logs, wr
     with pytest.raises(DataError, match=r"^e.csv: no column 'rating', which is the rating of the"):
         read_dataset(ITEMS, [*logs, other])
     assert len(read_dataset(ITEMS, [*logs, other], Columns(ignore=["rating"])).interactions)
+    orders = write("h.csv", "user,item,quantity\nann,3,2\n")
+    said = "h.csv: no column 'rating'.*; e.csv: no column 'quantity'.*"
+    with pytest.raises(DataError, match=said) as refused:
+        read_dataset(ITEMS, [*logs, other, orders])
+    assert "join" not in str(refused.value)
+    # What it says works.
+    ignored = re.findall("`ignore` ([a-z]+)", str(refused.value))
+    assert len(read_dataset(ITEMS, [*logs, other, orders], Columns(ignore=ignored)).interactions)
     items = [write("f.csv", "id,title\n1,kettle\n"), write("g.csv", "id,name\n2,anchor\n")]
     with pytest.raises(DataError, match=r"^g.csv: no column .title., which is the title of the"):
         read_dataset(items, None)

@@ -14,6 +14,7 @@ from qkvsearch._utils.folding import composed
 from qkvsearch._utils.validation import check_names
 from qkvsearch.errors import DataError, listed_names, suggest
 from qkvsearch.tables.advice import about_documents
+from qkvsearch.tables.column_facts import ROLES
 
 # whole: for each role, whole names as `folded` writes them, in order of preference. words, beside:
 # for each role, words of longer names, of which one is in `words` and all others are in `beside`:
@@ -68,8 +69,6 @@ def _tells(role: str, words: Sequence[str]) -> bool:
     )
 
 
-# The roles of columns of a log.
-ROLES = ("user", "item", "rating", "weight", "event", "time")
 A_NUMBER = r"[+-]?\d+([.,]\d+)*"
 EMAIL = r"[^@\s]+@[^@\s]+\.[^@\s.]+"
 
