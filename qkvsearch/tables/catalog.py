@@ -465,7 +465,9 @@ def _typed(items: ItemCells, name: str, requested: str | None, report: ReadRepor
     if name == "title":
         return typed(texts, "text")
     spelled, ids = items.spelled[name], items.frame["id"]
-    if requested is None and spelled in report.lists:
+    # Arrays of one entry each, as some programs write any value, are no lists.
+    has_arrays = spelled in report.nested and texts.str.contains(LIST_SEPARATOR, regex=False).any()
+    if requested is None and (spelled in report.lists or has_arrays):
         column = typed(texts, "list", convention=LIST_SEPARATOR)
     else:
         column = typed(texts, requested, searched=name in (items.searched or ()))

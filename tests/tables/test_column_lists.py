@@ -6,6 +6,8 @@ import pandas as pd
 import pytest
 
 from qkvsearch.tables.column_types.inference import typed
+from qkvsearch.tables.columns import Columns
+from qkvsearch.tables.dataset import read_dataset
 from qkvsearch.tables.sources import read_source
 
 
@@ -120,3 +122,22 @@ def test_an_entry_with_the_sign_between_entries_stays_one_entry_and_is_counted(t
     found = read_source(items=tmp_path / "t.parquet")
     assert list(found.catalog.frame.tags) == ["A/B|C"] * 3
     assert sum("3 entries of lists with |" in note for note in found.reports[0].notes) == 2
+
+
+@pytest.mark.parametrize("n_others", [2, 500])
+def test_arrays_are_lists_however_few_have_several_entries(n_others, tmp_path):
+    rows = [{"id": 0, "title": "Red kettle", "tags": ["red", "sale"], "only": ["a"]}]
+    rows += [
+        {"id": n, "title": f"Thing {n}", "tags": ["red"], "only": [f"b{n}"]}
+        for n in range(1, n_others)
+    ]
+    (tmp_path / "items.json").write_text(json.dumps(rows))
+    for source in (tmp_path / "items.json", pd.DataFrame(rows)):
+        dataset = read_dataset(source, None)
+        types = {column.name: column.type for column in dataset.catalog.columns}
+        assert types["tags"] == "list"
+        # Some programs write any value as an array.
+        assert types["only"] == "text"
+        told = read_dataset(source, None, Columns(types={"tags": "text"}))
+        assert told.catalog.frame["tags"].tolist() == dataset.catalog.frame["tags"].tolist()
+        assert "list" not in {column.type for column in told.catalog.columns}
