@@ -69,7 +69,8 @@ const startMix = (figure, { number_names: called, in_words: inWords, shows_alone
     if (showsAlone) {
       // What the word that asks, the last one, is alone.
       const alone = values.at(-1)[k];
-      amount.textContent = `${writeValue(alone)} → ${amount.textContent}`;
+      // Before all values are in it, the sum is not yet what the word becomes.
+      if (values.every((_, j) => isReached(j))) amount.textContent = `${writeValue(alone)} → ${amount.textContent}`;
       const tick = row.querySelector(".alone");
       tick.setAttribute("x", left + longest * alone - tick.getAttribute("width") / 2);
     } else if (arePositive && !row.querySelector("[data-part='all']")) sumOf(added, parts, total, write);
