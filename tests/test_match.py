@@ -1,6 +1,5 @@
 """The grade of a hit: strong, good or weak."""
 
-from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -15,10 +14,12 @@ from qkvsearch.rank.grades import (
     LITTLE,
     Numbers,
     QueryWords,
+    _is_spoken_for,
     asking_terms,
     grader,
-    grades,
 )
+from qkvsearch.scores.components import Components
+from qkvsearch.scores.fusion import Scores
 from qkvsearch.text.analysis import Analyzer
 
 
@@ -51,29 +52,29 @@ def test_a_grade_does_not_depend_on_what_else_is_shown(videos):
     assert matches(videos, text, k=9, offset=1) == dict(list(whole.items())[1:])
 
 
-def test_a_hit_that_no_head_of_the_text_speaks_for_is_weak(videos):
-    query = videos.texts.reader.read("space travel")
-    found = videos.search("space travel", k=40)
-    good = found.positions[[hit.match == "good" for hit in found]]
-    assert len(good) > 1
+def test_a_head_speaks_for_an_item_above_the_average_and_for_one_with_a_word():
+    def head(values, covered=None):
+        return Scores("h", np.array(values, np.float32), lambda row: Components.of([]), covered)
 
-    def graded(heads):
-        fused = replace(found.head, raw=heads)
-        return set(grades(videos.models, query.lookup, query.lookup.tokens, fused, good, None))
+    rows = np.arange(4)
+    assert _is_spoken_for({"a": head([1, 2, 3, 4])}, rows).tolist() == [False, False, True, True]
+    both = {"a": head([1, 2, 3, 4]), "b": head([4, 0, 0, 0])}
+    assert _is_spoken_for(both, rows).tolist() == [True, False, True, True]
+    has_word = np.array([False, True, False, False])
+    words = {"lexical": head([0, 1, 9, 0], has_word)}
+    assert _is_spoken_for(words, rows).tolist() == [False, True, True, False]
+    # One that scores all alike speaks against none.
+    assert _is_spoken_for({"a": head([2, 2, 2, 2])}, rows).all()
 
-    def silenced(head):
-        """The same scores, but those of the good hits are below the mean."""
-        scores = head.scores.copy()
-        scores[good] = head.moments[0] - 1
-        covered = None if head.covered is None else head.covered & (scores > head.moments[0])
-        return replace(head, scores=scores, covered=covered)
 
-    raw = found.head.raw
-    assert graded(raw) == {"good"}
-    # So is a hit by a user's taste, and one because all items are asked for.
-    silent = {name: silenced(head) for name, head in raw.items()}
-    assert graded(silent) == {"weak"}
-    assert graded(silent | {"lexical": raw["lexical"]}) != {"weak"}
+@pytest.mark.parametrize("titles", [["Aurora tent"], ["Aurora tent"] * 3])
+def test_where_all_items_are_alike_the_grade_is_one(titles, tmp_path):
+    items = pd.DataFrame({"id": range(len(titles)), "title": titles})
+    with qkv.build(tmp_path, items=items, encoder="corpus") as engine:
+        for heads in (None, ["semantic"], ["lexical"]):
+            found = engine.search("tent", heads=heads)
+            listed = engine.search("tent", heads=heads, weak=False)
+            assert [hit.match for hit in found] == [hit.match for hit in listed]
 
 
 def test_only_searches_for_words_have_grades(videos):

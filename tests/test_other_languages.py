@@ -68,6 +68,11 @@ def test_little_is_shown_of_what_the_shop_lacks(shop):
     assert len(shown) <= 3, shown
 
 
+def test_characters_find_where_no_encoder_is_asked(shop):
+    assert shop.search("茶碗", heads=["lexical"])[0].title in {title for title, _ in TEA}
+    assert shop.search("青壶", heads=["lexical"]).hits
+
+
 def test_tea_is_still_found_by_its_words(shop):
     assert shop.search("茶壶")[0].title == TEA[0][0]
     assert shop.search("tent", k=1)[0].title.endswith("tent")

@@ -98,7 +98,7 @@ class CommonSubjects:
 
     def of_items(self, keys: ItemKeys[Any], letters: str) -> np.ndarray:
         """Return `common_to_items` with subjects in these letters."""
-        spans = pieces_of(len(keys.vectors), KEYS_AT_ONCE)
+        spans = pieces_of(len(keys), KEYS_AT_ONCE)
         rows = (keys.rows(np.arange(span.start, span.stop)) for span in spans)
         return common_to_items(rows, self.subjects[letters])
 

@@ -40,9 +40,11 @@ class DenseTextHead(TextHead):
         """Return the query · each key; None where the encoder knows no word."""
         vectors = asked.vectors.of_head(self.name)
         is_relative = self.name in asked.models.answerability.relative
-        keys: ItemKeys[Any] = asked.models.search_keys(self.name)
-        pieces_of = partial(asked.item_texts.search_pieces, self.name)
-        if asked.units is not None:
+        keys: ItemKeys[Any]
+        if asked.units is None:
+            keys = asked.models.search_keys(self.name)
+            pieces_of = partial(asked.item_texts.search_pieces, self.name)
+        else:
             keys = asked.models.unit_keys(self.name)
             pieces_of = partial(asked.item_texts.unit_pieces, self.name)
         scores = keys.head(self.name, vectors, pieces_of, is_relative)

@@ -36,6 +36,9 @@ class ItemKeys(ABC, Generic[S]):
         """The dtype of the keys."""
         return self.vectors.dtype
 
+    def __len__(self) -> int:
+        return len(self.vectors)
+
     def rows(self, positions: np.ndarray) -> np.ndarray:
         """Return some of the keys, float (n, d)."""
         return np.asarray(self.vectors[positions])

@@ -41,6 +41,9 @@ class UnitKeys(ExactKeys):
         """The keys of all units, a copy, float32 (n_units, d)."""
         return np.concatenate([self.of_items.vectors[self.units.short_items], self.of_passages])
 
+    def __len__(self) -> int:
+        return len(self.units)
+
     def rows(self, positions: np.ndarray) -> np.ndarray:
         """Return some of the keys, without a copy of all of them, float (n, d)."""
         rows = np.empty((len(positions), self.of_passages.shape[1]), self.dtype)

@@ -45,16 +45,13 @@ class Asked:
     mask: np.ndarray | None = None
     # The items and passages to be scored in place of items; None for items.
     units: Units | None = None
-
-    @property
-    def subjects(self) -> CommonSubjects | None:
-        """What scores are compared with; None for a query of which the catalog has words."""
-        subjects = self.models.subjects
-        return subjects if subjects is not None and subjects.compares(self.query.words) else None
+    # What scores of the main head are compared with; None for a query of which the catalog has
+    # words, and where that head does not score exactly.
+    subjects: CommonSubjects | None = None
 
     @property
     def is_in_other_letters(self) -> bool:
-        """Whether the query is such a one, in other letters than the catalog's."""
+        """Whether the query is compared so, and in other letters than the catalog's."""
         subjects = self.subjects
         return subjects is not None and subjects.is_in_other_letters(self.query.words)
 

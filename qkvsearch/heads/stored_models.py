@@ -211,10 +211,8 @@ class StoredModels:
         passages where these are searched: see `CommonSubjects.of_items`. Only with `subjects`.
         """
         if letters not in self._common_to_items:
-            head = self.main_head
             assert self.subjects is not None
-            keys: ItemKeys[Any] = self.search_keys(head)
-            keys = keys if self.units is None else self.unit_keys(head)
+            keys = self.keys_in_search(self.main_head)
             self._common_to_items[letters] = self.subjects.of_items(keys, letters)
         return self._common_to_items[letters]
 
@@ -264,6 +262,10 @@ class StoredModels:
         if head in self._keys_in_search:
             return self._keys_in_search[head]
         return self.load(DenseComponent(head)).tuned_keys
+
+    def keys_in_search(self, head: str) -> ItemKeys[Any]:
+        """Return what a search compares a query with: the keys of items, or of passages too."""
+        return self.search_keys(head) if self.units is None else self.unit_keys(head)
 
     @cached_property
     def has_tokens(self) -> bool:

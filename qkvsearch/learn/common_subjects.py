@@ -48,10 +48,13 @@ def common_subjects(
 
     keys: by which a search ranks, (n_items, d). languages: the ISO codes of the texts' languages.
     """
-    sample = titles[:: max(1, len(titles) // N_TITLES)]
-    letters = letters_of(analyzer.tokens(" ".join(sample)))
-    if letters != LATIN and CHINESE not in languages[:1]:
-        return None
+    if CHINESE in languages[:1]:
+        letters = OTHER  # also where titles are names of brands
+    else:
+        sample = titles[:: max(1, len(titles) // N_TITLES)]
+        letters = letters_of(analyzer.tokens(" ".join(sample)))
+        if letters != LATIN:
+            return None
     names = subject_names()
     subjects = {kind: encoder.encode_queries(of_kind) for kind, of_kind in names.items()}
     between = subjects[other_letters(letters)] @ encoder.encode_many(names[letters]).T

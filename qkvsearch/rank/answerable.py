@@ -102,7 +102,8 @@ def answerable(
     is_rare = 0 < words.rarest <= max(1.0, RARE_SHARE * models.n_items)
     has_rare_word = words.n <= FEW_WORDS and is_rare
     # Also where the probability is NaN: a ranking refuses such scores, and silence would hide them.
-    is_probable = not value <= known.level
+    # Scores that are compared with common subjects are not those that the curve was fitted to.
+    is_probable = answering is None and not value <= known.level
     has_characters = characters is not None and characters.is_answered(tokens)
     if answering is None:
         is_near = _is_near(models, evidence.values, words)

@@ -196,27 +196,30 @@ def _judged(
         is_strong &= ~is_weak
     if words.n <= FEW_WORDS:
         is_strong &= has_much
-        is_near = are_near(models, query.words, fused.raw, positions)
+        if fused.near is None:
+            is_near = are_near(models, query.words, fused.raw, positions)
+        else:
+            is_near = fused.near[positions]
         if query.words.share <= KNOWN:
             is_weak |= words.shares < LITTLE
             # A hit with one of two words is near for that word, which says nothing new.
             is_near &= words.shares == 0
         is_weak &= ~is_near
-    if fused.near is not None:
-        is_weak &= ~fused.near[positions]
     if is_weak.any():
         is_weak[is_weak] = ~_is_asked_for(models, query, tokens, words, positions, is_weak)
-    is_spoken_for = _is_spoken_for(fused.raw, positions)
+    is_spoken_for = (words.shares > 0) | _is_spoken_for(fused.raw, positions)
     return is_strong & is_spoken_for, is_weak | ~is_spoken_for
 
 
 def _is_spoken_for(heads: Mapping[str, Scores], positions: np.ndarray) -> np.ndarray:
-    """Return which hits have a word of the query, or a head of the text scores higher than the
-    average item, bool (n,). Others are hits by a user's taste, or because all items are asked for.
+    """Return which hits a head of the text scores higher than the average item, or finds a word in,
+    bool (n,). Others are hits by a user's taste, or because all items are asked for. A head that
+    scores all items alike speaks against none.
     """
     is_spoken_for = np.zeros(len(positions), dtype=bool)
     for head in heads.values():
-        is_spoken_for |= head.scores[positions] > head.moments[0]
+        mean, deviation = head.moments
+        is_spoken_for |= (head.scores[positions] > mean) | (deviation == 0)
         if head.covered is not None:
             is_spoken_for |= head.covered[positions]
     return is_spoken_for

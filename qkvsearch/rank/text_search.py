@@ -11,8 +11,9 @@ import numpy as np
 from qkvsearch._utils.query_lock import pause
 from qkvsearch.errors import QkvError, suggest
 from qkvsearch.heads.bm25 import inverse_document_frequency
-from qkvsearch.heads.common_subjects import is_short
+from qkvsearch.heads.common_subjects import CommonSubjects, is_short
 from qkvsearch.heads.dense_head import SEMANTIC
+from qkvsearch.heads.dense_keys import ExactKeys
 from qkvsearch.heads.first_head import FirstHead, QueryWording
 from qkvsearch.heads.item_texts import ItemTexts
 from qkvsearch.heads.late_interaction import DEPTH
@@ -151,7 +152,8 @@ class TextSearch:
         requested = self.requested(heads, preferences is not None)
         query = self.reader.read(query) if isinstance(query, str) else query
         units = self.models.units
-        asked = self._asked(query, allowed.mask if mask is None else mask, units)
+        mask = allowed.mask if mask is None else mask
+        asked = replace(self._asked(query, mask, units), subjects=self._subjects(query, requested))
         if query.lookup.codes.is_exact and LEXICAL in requested and not anyway:
             code = self._code(query)
             return None if code is None else rules.boosted(code)
@@ -262,6 +264,18 @@ class TextSearch:
         models, catalog, texts = self.models, self.catalog, self.item_texts
         return Asked(query.lookup, vectors, models, catalog, texts, mask, units)
 
+    def _subjects(self, query: Query, heads: Sequence[SearchHead]) -> CommonSubjects | None:
+        """Return what the main head's scores are compared with; None where it takes no part or has
+        only estimates, and for a query of which the catalog has words.
+        """
+        models, subjects = self.models, self.models.subjects
+        if subjects is None or not subjects.compares(query.lookup.words):
+            return None
+        name = models.main_head
+        if not models.search_weights.get(name) or name not in {head.name for head in heads}:
+            return None
+        return subjects if isinstance(models.keys_in_search(name), ExactKeys) else None
+
     def _code(self, query: Query) -> Scores | None:
         """Return the items that have a code; None where none has it."""
         code = query.lookup.codes.head(self.catalog)
@@ -354,8 +368,8 @@ class TextSearch:
         return {name: score_candidates(first_pass.scores.get(name)) for name in of_text}
 
     def _answering(self, asked: Asked, first_pass: FirstPass) -> np.ndarray | None:
-        """Return which items, or passages where these are scored, answer a query whose words the
-        catalog lacks, bool (n,); None for another query, and where scores are estimates.
+        """Return which items, or passages where these are scored, answer a query that is compared
+        with `CommonSubjects`, bool (n,); None for another query.
         """
         name = self.models.main_head
         scores = first_pass.scores.get(name)
@@ -372,8 +386,8 @@ class TextSearch:
     ) -> bool:
         """Return whether the catalog answers the query.
 
-        heads: None for one that knows no word. words: that may tell it. answering: see
-        `_answering`.
+        heads: None for one that knows no word. words: by which its characters are looked up.
+        answering: see `_answering`.
         """
         if query.understood.stop_words_mask is not None:
             return not query.is_too_common

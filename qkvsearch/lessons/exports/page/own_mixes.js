@@ -4,6 +4,8 @@
 const startOwnMixes = (figure, { number_names: called, rows, columns }) => {
   // Numbers are at least so far apart; one that has no room is not written.
   const APART = 3;
+  // About the width of a numeral.
+  const NUMERAL = 6.5;
   const sizeOf = (box, name) => Number(box.getAttribute(name));
 
   // Segments end to end from the left edge, where a bar of `most` is as long as its track.
@@ -23,11 +25,12 @@ const startOwnMixes = (figure, { number_names: called, rows, columns }) => {
   };
   const paintNumbers = (end, kinds, vector, write) => {
     const boxes = end.querySelectorAll(kinds.bar);
-    const { x: left, width: long } = end.querySelector(".track").getBBox();
+    const [left, long] = ["x", "width"].map((name) => sizeOf(end.querySelector(".track"), name));
     let edge = 0;
     end.querySelectorAll(kinds.text).forEach((text, k) => {
       text.textContent = vector[k] ? write(vector[k]) : "";
-      const half = text.getComputedTextLength() / 2;
+      // In a step that is hidden, a text has no length yet.
+      const half = (text.getComputedTextLength() || NUMERAL * text.textContent.length) / 2;
       const [x, width] = ["x", "width"].map((name) => sizeOf(boxes[k], name));
       const middle = Math.min(x + width / 2, left + long + 2 - half);
       text.setAttribute("x", middle);
