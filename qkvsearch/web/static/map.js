@@ -226,7 +226,9 @@ function listMiddle() {
   Promise.all(near.map(({ id }) => whole(String(id)))).then((cells) => {
     // Meanwhile another place may be the middle, or something else be listed.
     if (middle !== near) return;
-    drawNear(say("middle"), near.map((row, place) => ({ ...cells[place], ...row })), rows);
+    // The whole cell of the colour's column: a list has its first entry alone as its colour.
+    const shown = near.map((row, place) => ({ ...row, ...cells[place], id: row.id, title: row.title, row: row.row }));
+    drawNear(say("middle"), shown, rows);
   });
   return near[0];
 }
