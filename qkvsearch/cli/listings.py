@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import click
@@ -209,19 +210,28 @@ def info(verify: bool, output: Output) -> None:
       qkvsearch -w films info --verify --format json
     """
     run = settings()
-    facts = run.open().info(verify=verify)
-    shown = _fact_table if run.verbose else _summary
+    engine = run.open()
+    facts = engine.info(verify=verify)
+    n_new_users = max(len(engine.users) - facts["users"], 0) if facts["recorded"] else 0
+    shown = _fact_table if run.verbose else partial(_summary, n_new_users=n_new_users)
     output.write([facts], lambda: shown(facts))
 
 
-def _summary(facts: dict[str, Any]) -> str:
-    """Return the facts that most people ask for, and a table of the items' columns."""
+def _summary(facts: dict[str, Any], n_new_users: int) -> str:
+    """Return the facts that most people ask for, and a table of the items' columns. n_new_users:
+    those recorded since the build, whom `users` lists as well.
+    """
     weights = facts["head_weights"].items()
     heads = [f"{name} {weight:.2g}" for name, weight in weights if weight >= LEAST_WEIGHT]
     searched = ", ".join(facts["searched_columns"])
     log = [f"{column['role']} = {column['name']}" for column in facts["interaction_columns"]]
     counts = [
         quantity(facts[name], name.removesuffix("s"))
+        + (
+            f" ({n_new_users:,} more since the build)"
+            if name == "users" and n_new_users > 0
+            else ""
+        )
         for name in ("items", "users", "interactions")
         if facts[name]
     ]
