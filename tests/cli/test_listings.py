@@ -178,3 +178,9 @@ def test_a_dry_run_lists_what_would_leave_and_changes_nothing(qkv, shop_copy):
     assert done.stderr.splitlines()[0] == said.replace(" would stay", "")
     left = qkv(*shop, "items", "-k", 100, "--format", "json").json()
     assert left == [row for row in before if row not in would_leave]
+
+
+def test_info_says_how_many_users_came_since_the_build(qkv, shop_copy):
+    assert "since the build" not in qkv("-w", shop_copy, "info").stdout
+    assert qkv("-w", shop_copy, "record", "newcomer", "ladder").code == 0
+    assert "users (1 more since the build)" in qkv("-w", shop_copy, "info").stdout
