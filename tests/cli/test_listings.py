@@ -182,5 +182,6 @@ def test_a_dry_run_lists_what_would_leave_and_changes_nothing(qkv, shop_copy):
 
 def test_info_says_how_many_users_came_since_the_build(qkv, shop_copy):
     assert "since the build" not in qkv("-w", shop_copy, "info").stdout
-    assert qkv("-w", shop_copy, "record", "newcomer", "ladder").code == 0
+    engine = qkv_package.open(shop_copy)
+    engine.record("newcomer", engine.items.to_frame()["id"][0])
     assert "users (1 more since the build)" in qkv("-w", shop_copy, "info").stdout
