@@ -10,10 +10,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+import qkvsearch as qkv
 from qkvsearch._utils import files
 from qkvsearch._utils.files import replacing, write_file
 from qkvsearch.engine import build
-from qkvsearch.errors import DataError
+from qkvsearch.errors import DataError, WorkspaceError
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="no such files on Windows")
 FORMER = b"what was there"
@@ -182,3 +183,10 @@ def test_a_file_that_comes_and_goes_is_never_taken_for_a_pipe(tmp_path):
         stop.set()
         other.join()
     assert not files.is_on_disk(tmp_path)
+
+
+def test_a_file_is_no_damaged_workspace(tmp_path):
+    path = tmp_path / "d1.py"
+    path.write_text("x\n")
+    with pytest.raises(WorkspaceError, match=r"d1.py: a file, and a workspace is a folder"):
+        qkv.open(path)

@@ -190,7 +190,7 @@ def test_what_it_cannot_place_is_told(movies, tmp_path):
         movies.map("collaborative", query="space")
     with pytest.raises(QkvError, match="leave out `query` or `user`"):
         movies.map(query="space", user="u001")
-    with pytest.raises(QkvError, match="`head`: no head 'lexical'"):
+    with pytest.raises(QkvError, match=r"`head`: no head 'lexical'.*, collaborative"):
         movies.map("lexical")
     with pytest.raises(QkvError, match="`k`"):
         movies.map(k=-1)

@@ -1,11 +1,14 @@
 """Reasons of real answers: they add up, the constant is one, and what they claim of words is so."""
 
+import copy
+import pickle
 import re
 
 import numpy as np
 import pytest
 
 from qkvsearch._utils.shown_sums import AVERAGE_ITEM, reasons_adding_up
+from qkvsearch.errors import QkvError
 from qkvsearch.rank.reasons import MAX_LINES, WordReasons, constant
 from qkvsearch.text.analysis import Analyzer
 
@@ -148,3 +151,24 @@ def test_the_kinds_of_a_line_add_up_to_the_line_as_it_is_shown(videos, all_heads
                     n_lines += 1
                     assert sum(kinds) == pytest.approx(value, abs=1e-9), (query, reason.text)
     assert n_lines > 50
+
+
+@pytest.mark.parametrize("index", [99, -99, "a", 0.5, True])
+def test_a_hit_that_is_not_there_is_said(videos, index):
+    ranking = videos.search("knot", k=2)
+    for method in (ranking.reasons, ranking.explain, ranking.sentence, ranking.smallest):
+        with pytest.raises(QkvError, match="`index` must be the place of a hit"):
+            method(index)
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda r: pickle.loads(pickle.dumps(r))])
+@pytest.mark.parametrize("ask", ANSWERS.values(), ids=ANSWERS)
+def test_a_copy_of_a_ranking_has_its_hits_but_no_way_back(videos, ask, copied):
+    ranking = ask(videos)
+    copy_of_it = copied(ranking)
+    assert copy_of_it.envelope() == ranking.envelope()
+    assert str(copy_of_it) == str(ranking)
+    if len(ranking):
+        assert ranking.reasons(0)  # the ranking itself still has it
+        with pytest.raises(QkvError, match="copy"):
+            copy_of_it.reasons(0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -46,11 +46,13 @@ class EmbeddingTable:
     vectors: np.ndarray
 
 
-def dense_head(models: StoredModels, head: str | None) -> str:
-    """Return the name of a dense head, by default the main one. Raises `QkvError` for others."""
-    names = models.dense_heads
+def dense_head(models: StoredModels, head: str | None, also: Sequence[str] = ()) -> str:
+    """Return the name of a dense head, by default the main one. Raises `QkvError` for others. also:
+    heads to name there that the caller takes as well.
+    """
     name = models.main_head if head is None else head
-    if name not in names:
+    if name not in models.dense_heads:
+        names = [*models.dense_heads, *also]
         raise QkvError(
             f"`head`: no head {name!r} with embeddings{suggest(name, names)} (there are "
             f"{', '.join(names)})"

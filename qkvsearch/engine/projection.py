@@ -117,7 +117,8 @@ class ItemMap:
 
 def map_head(models: StoredModels, head: str | None) -> str:
     """Return the name of the head of a map, None for the main one. Raises `QkvError`."""
-    return COLLABORATIVE if head == COLLABORATIVE else dense_head(models, head)
+    also = () if models.implicit is None else (COLLABORATIVE,)
+    return COLLABORATIVE if head == COLLABORATIVE else dense_head(models, head, also)
 
 
 def item_map(recommender: Recommender, name: str) -> ItemMap:

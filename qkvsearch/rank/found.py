@@ -76,6 +76,18 @@ class SearchedTexts(Protocol):
         """Return which items match only weakly, bool (n_items,)."""
 
 
+@dataclass(frozen=True)
+class Counted:
+    """What remains of `Found` in a copy of a ranking."""
+
+    total: int
+    total_weak: int
+    no_hits: NoHits | None
+
+    def remains(self) -> Counted:
+        return self
+
+
 @dataclass(frozen=True, eq=False)
 class Found:
     """The items that a search found. What is asked of it is computed once, when it is asked.
@@ -96,6 +108,10 @@ class Found:
     rules: QueryRules
     # Returns how many hits there are without `where`, or without the query's operators.
     total_without: Callable[[bool, bool], int] = field(repr=False)
+
+    def remains(self) -> Counted:
+        """Return what can be asked without the build."""
+        return Counted(self.total, self.total_weak, self.no_hits)
 
     @cached_property
     def candidates(self) -> np.ndarray:

@@ -13,6 +13,7 @@ from qkvsearch._utils.deadline import check_deadline
 from qkvsearch._utils.query_lock import query_lock
 from qkvsearch._utils.shown_sums import DECIMALS, adding_up, reasons_adding_up, signed
 from qkvsearch._utils.threads import one_blas_thread
+from qkvsearch._utils.validation import is_whole
 from qkvsearch.attention.masks import hide
 from qkvsearch.attention.weights import softmax
 from qkvsearch.errors import QkvError, quantity
@@ -183,7 +184,31 @@ class Ranking(Sequence[Hit]):
 
     def parts(self, index: int) -> Components:
         """Return all parts of one hit's score, as arrays."""
-        return self.head.parts(int(self.positions[index]))  # type: ignore[union-attr]
+        return self._scores().parts(self._row(index))
+
+    def _scores(self) -> Scores:
+        if self.head is None:
+            raise QkvError(
+                "this ranking is a copy of one, by pickle or deepcopy, and has no parts and no "
+                "reasons: ask the engine again, or keep what `explained_records` returns"
+            )
+        return self.head
+
+    def _row(self, index: int) -> int:
+        """Return the row of a hit in the build. Raises `QkvError` where there is no such hit."""
+        if not is_whole(index) or not -len(self.hits) <= index < len(self.hits):
+            hits = quantity(len(self.hits), "hit")
+            raise QkvError(
+                f"`index` must be the place of a hit in the ranking, from 0, not {index!r}: "
+                f"it has {hits}"
+            )
+        return int(self.positions[index])
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a pickle keeps: hits, notes and facets, not the way back to the engine."""
+        gone = {"head": None, "reasoning": WordReasons(), "smallest_of": None, "source": None}
+        found = None if self.found is None else self.found.remains()
+        return {**self.__dict__, **gone, "found": found}
 
     def explain(self, index: int, *, full: bool = False) -> list[ScoreComponent]:
         """Return the 20 largest parts of one hit's score, and one with the query "others" for the
@@ -199,7 +224,7 @@ class Ranking(Sequence[Hit]):
         """
         if parts is None:
             parts = self.parts(index)
-        return self.reasoning(int(self.positions[index]), parts, self.hits[index].score)
+        return self.reasoning(self._row(index), parts, self.hits[index].score)
 
     @query_lock()
     @one_blas_thread()
@@ -207,15 +232,15 @@ class Ranking(Sequence[Hit]):
         """Return the `reasons` of one hit with the titles of items in quotation marks, for a reader
         who is not to take them for something that is said to them.
         """
-        quoting = self.reasoning.quoting()
-        return quoting(int(self.positions[index]), self.parts(index), self.hits[index].score)
+        row, quoting = self._row(index), self.reasoning.quoting()
+        return quoting(row, self.parts(index), self.hits[index].score)
 
     def sentence(self, index: int) -> str:
         """Return the `quoted_reasons` of one hit in one line that ends in its score, such as
         "+2.410 tent: exact words; -0.310 average item (subtracted); = 2.100".
         """
-        score = self.hits[index].score
         reasons = self.quoted_reasons(index)
+        score = self.hits[index].score
         values = reasons_adding_up(reasons, score)
         lines = [
             f"{signed(value)} {in_one_line(reason.text)}"
@@ -229,9 +254,8 @@ class Ranking(Sequence[Hit]):
         """Return what would have to be gone for one hit not to be among the hits asked for, as in
         `Hit.smallest`; nothing where nothing can be left out.
         """
-        if self.smallest_of is None:
-            return {}
-        return self.smallest_of(int(self.positions[index]))
+        row = self._row(index)
+        return {} if self.smallest_of is None else self.smallest_of(row)
 
     def with_smallest(self) -> Ranking:
         """Return the ranking with `smallest` of each hit."""

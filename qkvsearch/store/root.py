@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from qkvsearch.errors import DamagedError
+from qkvsearch.errors import DamagedError, WorkspaceError
 from qkvsearch.store.checksums import read_checksummed, write_checksummed
 from qkvsearch.store.segments import BUILD_NAME, FORMAT_VERSION, require_format
 
@@ -77,13 +77,17 @@ class Root:
 
 def read_root(workspace: Path) -> Root | None:
     """Read the root; return None where there is none. Raises `DamagedError`, and `WorkspaceError`
-    for another format.
+    for another format or a file.
     """
     path = workspace / ROOT
     try:
         content: Any = read_checksummed(path)
     except FileNotFoundError:
         return None
+    except DamagedError:
+        if workspace.is_file():
+            raise WorkspaceError(f"{workspace}: a file, and a workspace is a folder") from None
+        raise
     try:
         require_format(workspace, content["format"])
         return _root(content)

@@ -87,8 +87,6 @@ class Workspace:
 
     def open(self) -> Snapshot:
         """Open the current build. Raises `WorkspaceError` where there is none or it is damaged."""
-        if self.path.is_file():
-            raise WorkspaceError(f"{self.path}: a file, and a workspace is a folder")
         snapshot = open_current(self.path)
         if snapshot is None:
             raise self._missing
