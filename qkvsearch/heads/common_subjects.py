@@ -87,8 +87,8 @@ class CommonSubjects:
     level_of_sentences: float
 
     def compares(self, words: WordStatistics) -> bool:
-        """Return whether a query with these words is one that only an encoder can read. In the
-        catalog's letters, of a sentence some words are known, or the catalog is about other things.
+        """Return whether a query with these words is compared: most of them are unknown, and it is
+        in other letters than the catalog's or short. A sentence in the catalog's letters is not.
         """
         return words.share < MAX_KNOWN and (self.is_in_other_letters(words) or is_short(words))
 
