@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from qkvsearch._utils.scratch import give_back, pieces_of
+from qkvsearch._utils.threads import one_blas_thread
 from qkvsearch.heads.answerability import (
     LATIN,
     OTHER,
@@ -31,6 +32,7 @@ from qkvsearch.heads.bm25 import ListedKeys, TermKeys
 from qkvsearch.imports import leaving_no_trace
 from qkvsearch.learn.training_queries import AnsweredQueries, lexical_scores
 from qkvsearch.text.analysis import IS_UNSPACED, Analyzer, is_unit
+from qkvsearch.text.analyzed import AnalyzedTexts
 from qkvsearch.text.languages import stop_words
 from qkvsearch.text.text_encoder import TextEncoder
 
@@ -70,7 +72,9 @@ def best_scores(
     """
     batch_size = max(1, MAX_SCORES // lexical.n_items)
 
-    def highest(score: Callable[[Sequence[str]], np.ndarray], texts: Sequence[str]) -> BestScore:
+    def highest(score: Callable[[Sequence[str]], np.ndarray], texts: AnalyzedTexts) -> BestScore:
+        if len(texts) <= batch_size:
+            return BestScore.of_rows(score(texts))
         batches = (texts[i : i + batch_size] for i in range(0, len(texts), batch_size))
         of_batches = [BestScore.of_rows(score(batch)) for batch in batches]
         return BestScore(*map(np.concatenate, zip(*of_batches, strict=True)))
@@ -87,8 +91,10 @@ def best_scores(
         return lexical_scores(lexical, batch, analyzer)
 
     def best(texts: Sequence[str]) -> dict[str, BestScore]:
-        dense = {name: highest(partial(cosines, name), texts) for name in encoders}
-        return {"lexical": highest(by_words, texts), **dense}
+        # All encoders that were learned from the catalog read the same words of them.
+        analyzed = AnalyzedTexts.of(texts, analyzer)
+        dense = {name: highest(partial(cosines, name), analyzed) for name in encoders}
+        return {"lexical": highest(by_words, analyzed), **dense}
 
     return best
 
@@ -113,15 +119,16 @@ def calibrate(
     sample = [titles[i] for i in rng.permutation(len(titles))[:N_TITLES]]
     mixed = [shuffled(text, rng) for text in sample[:N_SHUFFLED]]
     strange = [*foreign(keys, reader), *mixed]
-    relative = _relative(best(strange)) if strange else []
+    of_strange = best(strange) if strange else {}
+    relative = _relative(of_strange)
     empty = Answerability({}, 1.0, 0.0, 0.5, "", relative)
 
-    def measured(texts: Sequence[str]) -> list[Evidence]:
-        return _measured(keys, texts, empty.values(best(texts)), reader) if texts else []
+    def measured(texts: Sequence[str], scores: Mapping[str, BestScore]) -> list[Evidence]:
+        return _measured(keys, texts, empty.values(scores), reader)
 
-    noise = measured(strange)
+    noise = measured(strange, of_strange)
     for texts in other_subjects(keys, reader):
-        evidence = measured(texts)
+        evidence = measured(texts, best(texts))
         alone = _without_curve(evidence, relative, keys.n_items)
         noise += _farthest(evidence, weights, alone)
     raw = _without_curve(noise, relative, keys.n_items)
@@ -136,7 +143,8 @@ def calibrate(
         source = f"{len(answered):,} made queries"
     else:
         halves = [half_shuffled(text, rng) for text in sample]
-        answered, source = measured(halves), f"{len(halves):,} titles"
+        answered = measured(halves, best(halves)) if halves else []
+        source = f"{len(halves):,} titles"
     negative = np.array([raw.strength(evidence, weights) for evidence in noise])
     positive = np.array([raw.strength(evidence, weights) for evidence in answered])
     slope, intercept = logistic_curve(negative, positive)
@@ -304,5 +312,7 @@ def logistic_curve(negative: np.ndarray, positive: np.ndarray) -> tuple[float, f
         return float(value), np.array([pull @ values + 2 * prior * (slope - 1), pull.sum()])
 
     bounds = [(MIN_SLOPE, None), (-20, 20)]
-    best = minimize(loss, np.array([1.0, 0.0]), jac=True, bounds=bounds, method="L-BFGS-B").x
+    # Two numbers are no work for several threads, which would wait for one another.
+    with one_blas_thread():
+        best = minimize(loss, np.array([1.0, 0.0]), jac=True, bounds=bounds, method="L-BFGS-B").x
     return float(best[0]), float(best[1])

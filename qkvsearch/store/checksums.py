@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import stat
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,6 +18,10 @@ from qkvsearch.errors import DamagedError
 BLOCK = 1 << 18
 # Far above what the manifest of any build needs.
 MAX_JSON_BYTES = 256 * 1024**2
+# A file of JSON, as it is written.
+ENVELOPE = re.compile(
+    r'\{"checksum": "(?P<checksum>\w{16})", "content": (?P<body>.*)\}\n', re.DOTALL
+)
 # Files that were compared: device, inode, time of the last change, size, checksum.
 _compared: set[tuple[int, int, int, int, str]] = set()
 
@@ -96,18 +101,19 @@ def read_checksummed(path: Path, checksum: str | None = None) -> Any:
     try:
         if file_status(path).st_size > MAX_JSON_BYTES:
             raise DamagedError(path, f"it is longer than {MAX_JSON_BYTES:,} bytes")
-        text = path.read_text(encoding="utf-8")
-        content = json.loads(text)["content"]
-        expected, actual_checksum = _encoded(content)
+        written = ENVELOPE.fullmatch(path.read_text(encoding="utf-8"))
+        if written is None:
+            raise ValueError("it is not written so")
+        content = json.loads(written["body"])
     except FileNotFoundError:
         raise
     except OSError as error:
         raise DamagedError(path, f"cannot be read: {error.strerror or error}") from None
     except (ValueError, LookupError, TypeError, RecursionError):
         raise DamagedError(path, "it is not what was written") from None
-    if text != expected:
+    if _checksum_of(written["body"]) != written["checksum"]:
         raise DamagedError(path, "its checksum is not the one that was written")
-    if checksum is not None and actual_checksum != checksum:
+    if checksum is not None and written["checksum"] != checksum:
         raise DamagedError(path, "it is not the file that belongs here")
     return content
 
@@ -122,5 +128,9 @@ def _encoded(content: Any) -> tuple[str, str]:
     everything beyond ASCII, so any Python string can be written.
     """
     body = json.dumps(content, indent=1)
-    checksum = xxhash.xxh3_64_hexdigest(body.encode())
+    checksum = _checksum_of(body)
     return f'{{"checksum": "{checksum}", "content": {body}}}\n', checksum
+
+
+def _checksum_of(body: str) -> str:
+    return xxhash.xxh3_64_hexdigest(body.encode())

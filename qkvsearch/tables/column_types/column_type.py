@@ -59,6 +59,12 @@ class ColumnType(ABC):
 
     # --- from a file ---
 
+    def may_be(self, text: str) -> bool:
+        """Return False for a text that surely is no cell of this type. It takes a moment: `read`
+        takes milliseconds even for a few cells.
+        """
+        return True
+
     @abstractmethod
     def read(self, texts: pd.Series, counts: np.ndarray, convention: str = "") -> ParsedCells:
         """Read the distinct cells `texts`, objects (m,), of which there are `counts` (m,) each.

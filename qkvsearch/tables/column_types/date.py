@@ -41,6 +41,9 @@ YEAR_LAST = re.compile(
 )
 MONTHS = 12
 
+# Every date has a number: digits, a Roman numeral or a century (世纪).
+NUMERAL = re.compile(r"(?i)\d|\b[ivx]+(?:e|ème)?\b|世")
+
 # A moment in UTC, which is stored without what it has beyond whole seconds.
 ISO_MOMENT = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d)(?::(\d\d)(?:\.0+)?)?(?:Z|\+00:?00)?")
 
@@ -55,6 +58,13 @@ class DateType(ColumnType):
     equals_beginnings = True
     shown_as = "date"
     loses_words = True
+
+    def may_be(self, text: str) -> bool:
+        """
+        >>> [DateType().may_be(text) for text in ("1 May 2024", "XIIe siècle", "May", "Rain")]
+        [True, True, False, False]
+        """
+        return NUMERAL.search(text) is not None
 
     def read(self, texts: pd.Series, counts: np.ndarray, convention: str = "") -> ParsedCells:
         from qkvsearch.tables.columns.dates import read_dates

@@ -376,9 +376,11 @@ def _as_text(texts: pd.Series, counts: np.ndarray) -> tuple[ParsedCells, np.ndar
 
 
 def _is_hopeless(column_type: ColumnType, texts: pd.Series, counts: np.ndarray) -> bool:
-    """Return whether fewer than half of a random sample of many cells fit a type. Parsing them all
-    takes long, and no column that nearly fits gives such a sample.
+    """Return whether no cell is of a type, or fewer than half of a random sample of many. Parsing
+    them all takes long, and no column that nearly fits gives such a sample.
     """
+    if not any(map(column_type.may_be, texts)):
+        return True
     if column_type.is_text or len(texts) <= SAMPLE:
         return False
     drawn = np.random.default_rng(0).choice(len(texts), SAMPLE, p=counts / counts.sum())
