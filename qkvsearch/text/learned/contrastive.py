@@ -153,10 +153,10 @@ def halves(texts: csr_matrix, rng: np.random.Generator) -> Array:
 
 
 def ranks_in_rows(texts: csr_matrix, draws: Array) -> Array:
-    """Rank the entries of each row by these numbers, from 0: int64 (nnz,)."""
+    """Rank the entries of each row by these numbers from 0 to below 1: int64 (nnz,)."""
     rows = np.repeat(np.arange(texts.shape[0]), np.diff(texts.indptr))
     ranks = np.empty(len(draws), np.int64)
-    ranks[np.lexsort((draws, rows))] = np.arange(len(draws)) - texts.indptr[rows]
+    ranks[np.argsort(rows + draws)] = np.arange(len(draws)) - texts.indptr[rows]
     return ranks
 
 
