@@ -139,6 +139,10 @@ class Runs:
         first_parts = parts.owners.searchsorted(np.arange(len(parts.texts) + 1)).tolist()
         for number, text in enumerate(parts.texts):
             own = slice(first_parts[number], first_parts[number + 1])
+            if own.start == own.stop:  # a text without parts, as most are
+                pieces.append(self._of_words.in_text(text))
+                indptr.append(indptr[-1] + len(pieces[-1]))
+                continue
             runs, (begins, ends) = self._of_words.in_parts(text, parts.starts[own], parts.ends[own])
             starts[own] = np.where(begins >= 0, begins + indptr[-1], -1)
             lengths[own] = ends - begins
