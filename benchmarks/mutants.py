@@ -29,8 +29,9 @@ from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
 WORK, PACKAGE, LEFT_OUT = ROOT / "build" / "mutants", "qkvsearch", "lessons"
-# Seconds of tests for each mutant, and how many mutants are judged at once.
-MAX_SECONDS, AT_ONCE = 60.0, 2
+# Seconds of tests for each mutant, as they take while they are recorded; for one that these do not
+# find, seconds of other tests; and how many mutants are judged at once.
+MAX_SECONDS, MORE_SECONDS, AT_ONCE = 60.0, 300.0, 2
 
 COMPARED = {"Lt": "LtE", "Gt": "GtE", "Eq": "NotEq", "Is": "IsNot", "In": "NotIn"}
 COMPARED |= {other: op for op, other in COMPARED.items()}
@@ -237,9 +238,11 @@ def functions_of_tests(tests: list[str]) -> dict[str, tuple[list[str], float]]:
     return found or sys.exit("no test passes: run make test first")
 
 
-def chosen_tests(mutant: Mutant, found: dict[str, tuple[list[str], float]]) -> list[str]:
+def chosen_tests(
+    mutant: Mutant, found: dict[str, tuple[list[str], float]]
+) -> tuple[list[str], list[str]]:
     """Return the tests that run the changed function, otherwise its file, otherwise those of its
-    package; the quickest and nearest first, for a minute at most.
+    package; the quickest and nearest first: those of a minute, and those of the next minutes.
     """
     runs = [
         *({test for test in found if f"{mutant.file}:{line}" in found[test][0]}
@@ -251,16 +254,22 @@ def chosen_tests(mutant: Mutant, found: dict[str, tuple[list[str], float]]) -> l
     order = sorted(
         next(filter(None, runs), set()), key=lambda test: found[test][1] / (1 + 9 * (near in test))
     )
-    seconds = 0.0
-    for number, test in enumerate(order):
+    first, more, seconds = order[:1], [], found[order[0]][1] if order else 0.0
+    for test in order[1:]:
         seconds += found[test][1]
-        if number and seconds > MAX_SECONDS:
-            return order[:number]
-    return order
+        if seconds <= MAX_SECONDS:
+            first.append(test)
+        elif seconds <= MAX_SECONDS + MORE_SECONDS:
+            more.append(test)
+    return first, more
 
 
-def is_found(mutant: Mutant, tree: Path, tests: list[str], seed: int) -> bool:
-    """Return whether a test fails, or does not end, with the change in this copy of the tree."""
+def is_found(
+    mutant: Mutant, tree: Path, tests: list[str], seed: int, seconds: float = MAX_SECONDS
+) -> bool:
+    """Return whether a test fails, or does not end, with the change in this copy of the tree.
+    seconds: what they take otherwise, at most.
+    """
     path, asked = tree / mutant.file, tree / "build" / "tests.txt"
     source = path.read_bytes()
     asked.write_text("\n".join(tests), encoding="utf-8")
@@ -270,7 +279,7 @@ def is_found(mutant: Mutant, tree: Path, tests: list[str], seed: int) -> bool:
     how = ["-x", f"--hypothesis-seed={seed}", f"@{asked}"]
     path.write_bytes(source[: mutant.start] + mutant.text.encode() + source[mutant.stop :])
     try:
-        return bool(tests) and not run_tests(tree, *how, timeout=5 * MAX_SECONDS, **env)
+        return bool(tests) and not run_tests(tree, *how, timeout=5 * seconds, **env)
     finally:
         path.write_bytes(source)
 
@@ -286,9 +295,12 @@ def main() -> None:
     trees = [copy_tree(WORK / str(number)) for number in range(AT_ONCE)]
 
     def judged(mutant: Mutant) -> bool:
-        tree, chosen = trees.pop(), chosen_tests(mutant, tests)
+        tree, (chosen, more) = trees.pop(), chosen_tests(mutant, tests)
         try:
             found = is_found(mutant, tree, chosen, options.seed)
+            if not found and more:
+                chosen += more
+                found = is_found(mutant, tree, more, options.seed, MORE_SECONDS)
         finally:
             trees.append(tree)
         print(f"{'found' if found else 'NOT FOUND'} by {len(chosen)} tests: {mutant}", flush=True)

@@ -67,6 +67,7 @@ def years(engine, where):
         ("1 B.C.", "0000"),
         ("c. 44 BC", "-0053/-0033"),
         ("AD 79", "0079"),
+        ("AD 1", "0001"),
         ("206 BCE-220 CE", "-0205/0220"),
         ("480-256 BCE", "-0479/-0255"),
         ("5th-4th century BCE", "-0499/-0300"),
@@ -138,7 +139,7 @@ def test_a_cell_is_the_years_that_it_may_be(text, stored):
 @pytest.mark.parametrize(
     "text",
     [
-        *("", "12", "4821", "1,890", "$1890", "10 sec.", "120s", "5 cent", "18th Dynasty"),
+        *("AD 0", "0 BC", "", "12", "4821", "1,890", "$1890", "10 sec.", "120s", "5 cent", "18th Dynasty"),
         *("1640-1630", "3/24/1929", "1.5", "22nd century", "one of five rather long lines of 1890"),
     ],
 )

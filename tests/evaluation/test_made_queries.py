@@ -81,6 +81,12 @@ def twelve(build_of):
 
 
 @pytest.fixture(scope="module")
+def chinese(build_of):
+    titles = ["霸王别姬", "千与千寻", "肖申克的救赎", "阿甘正传", "这个杀手不太冷", "当幸福来敲门"]
+    return build_of(pd.DataFrame({"id": range(6), "title": titles}))
+
+
+@pytest.fixture(scope="module")
 def german(build_of, tmp_path_factory):
     synonyms = tmp_path_factory.mktemp("made") / "synonyms.txt"
     synonyms.write_text("Fahrradschlauch, Reifenschlauch\n", encoding="utf-8")
@@ -143,6 +149,15 @@ def test_a_typo_changes_one_word_and_not_its_first_letter(catalog, request):
         ((typed, right),) = [(typed, right) for typed, right in pairs if typed != right]
         assert typed[0] == right[0]
         assert abs(len(typed) - len(right)) <= 1
+
+
+def test_a_typo_in_chinese_is_one_character_and_the_title_is_meant(chinese):
+    queries = made(TitleTypo(), chinese)
+    assert queries
+    for query, title in queries:
+        assert query.text != title
+        assert len(Counter(title) - Counter(query.text)) <= 1
+        assert len(title) - 1 <= len(query.text) <= len(title)
 
 
 def test_a_compound_is_mistyped_as_one_word():
