@@ -394,8 +394,11 @@ def _matrix(fields: dict[str, Any]) -> Matrix:
 
 def _key(block: Block) -> int:
     """Return the place of the key that a formula of a stage is about: its flag `key:2`."""
-    flags = dict(flag.split(":") for flag in block.flags)
-    return int(flags.get("key", 0))
+    for flag in block.flags:
+        name, _, number = flag.partition(":")
+        if name == "key":
+            return int(number)
+    return 0
 
 
 def _switch(name: str, fields: dict[str, Any]) -> Switch:
