@@ -241,23 +241,28 @@ def functions_of_tests(tests: list[str]) -> dict[str, tuple[list[str], float]]:
 def chosen_tests(
     mutant: Mutant, found: dict[str, tuple[list[str], float]]
 ) -> tuple[list[str], list[str]]:
-    """Return the tests that run the changed function, otherwise its file, otherwise those of its
-    package; the quickest and nearest first: those of a minute, and those of the next minutes.
+    """Return the tests that run the changed function, otherwise its file; the quickest and nearest
+    first: those of a minute. And those of the next minutes, with others of its package behind them:
+    what a test asks of a server's thread is not recorded.
     """
     runs = [
         *({test for test in found if f"{mutant.file}:{line}" in found[test][0]}
           for line in mutant.functions),
         {test for test in found if any(f.startswith(f"{mutant.file}:") for f in found[test][0])},
-        {test for test in found if test.startswith(f"tests/{Path(mutant.file).parts[1]}/")},
     ]  # fmt: skip
+    of_package = {test for test in found if test.startswith(f"tests/{Path(mutant.file).parts[1]}/")}
+    surest = next(filter(None, runs), of_package)
     near = f"test_{Path(mutant.file).stem}.py"
-    order = sorted(
-        next(filter(None, runs), set()), key=lambda test: found[test][1] / (1 + 9 * (near in test))
-    )
-    first, more, seconds = order[:1], [], found[order[0]][1] if order else 0.0
-    for test in order[1:]:
+
+    def order(test: str) -> tuple[bool, float]:
+        return test not in surest, found[test][1] / (1 + 9 * (near in test))
+
+    first: list[str] = []
+    more: list[str] = []
+    seconds = 0.0
+    for test in sorted(surest | of_package, key=order):
         seconds += found[test][1]
-        if seconds <= MAX_SECONDS:
+        if not first or (test in surest and seconds <= MAX_SECONDS):
             first.append(test)
         elif seconds <= MAX_SECONDS + MORE_SECONDS:
             more.append(test)
