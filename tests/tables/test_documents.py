@@ -103,7 +103,7 @@ def test_ids_have_a_suffix_or_a_folder_where_they_would_be_the_same(tmp_path):
 
 def test_front_matter_is_columns_as_it_is_written(tmp_path):
     files = {
-        "a.md": "---\nid: 7\ntext: note\nsku: 007\ndate: 1987-03-01\ntags: [x, y]\n"
+        "a.md": "---\nid: 7\ntext: note\nsku: 007\ndate: 1987-03-01\ntags: [x, ~, [], y]\n"
         "author: {name: Ann, died: ~}\nmakers: [{name: Bo}, {name: Cy}]\n"
         "empty:\ndraft: no\n---\nBody",
         "b.md": "---\ntitle: Ferries: a history\n---\nOther",

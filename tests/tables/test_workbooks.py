@@ -164,6 +164,7 @@ def with_rows(book, tmp_path):
         (row(1, "A1", "B1"), "row 1 comes after row 1"),
         (row(2, "A2", "A2"), "cell A2 comes after"),
         (row(2, "A2", "B7"), "cell B7 is in row 2"),
+        (row(None, "A2", "B2") * 2 + row(3, "A3", "B3"), "row 3 comes after row 3"),
         (row(2, "A0", "B2"), "A0"),
         (row(2, "A2", "XFE2"), ""),
         (row(2, "A-2", "B2"), "A-"),
