@@ -101,6 +101,14 @@ def test_items_that_join_are_read_in_the_language_of_the_build(tmp_path):
     ]  # fmt: skip
 
 
+def test_a_word_finds_compounds_that_end_with_it_in_any_form(tmp_path):
+    rows = [("t1", "Taschenlampen im Angebot", ""), ("m1", "Messer aus Stahl", "")]
+    items = pd.DataFrame(rows, columns=["id", "title", "text"])
+    engine = built(tmp_path / "ws", items, language="german")
+    (hit,) = engine.search("Lampe", heads=["lexical"], explain=True)
+    assert (hit.id, hit.matches) == ("t1", {"title": ["Taschenlampen"]})
+
+
 def test_what_is_damaged_is_made_again_in_the_language_of_the_build(tmp_path):
     built(tmp_path / "ws", GERMAN)
     for name in ("lexical.terms", "lsa.terms"):
