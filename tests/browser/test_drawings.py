@@ -882,15 +882,16 @@ def test_what_is_below_0_stands_in_brackets_and_a_value_is_written_as_in_its_tab
         assert [bar > 0 for bar in bars] == [False, False, False, True, False]
 
 
-def test_boxes_have_numbers_and_what_is_first_to_do_stands_over_the_bars(visit, lesson_file):
+def test_boxes_have_numbers_and_what_is_first_to_do_stands_beside_the_bars(visit, lesson_file):
     with visit(lesson_file("ask-match-mix"), viewport={"width": 1280, "height": 900}) as page:
         figure = page.locator('[data-place="ask-match-mix.match"]')
         over = figure.locator("svg > text.side").all_text_contents()
         assert [text for text in over if text.isdigit()] == [str(n) for n in range(1, 9)]
         for name in ("weights", "list", "match"):
             figure = page.locator(f'[data-place="ask-match-mix.{name}"]')
-            told = figure.locator(".tries").bounding_box()
-            assert told["y"] + told["height"] < figure.locator("svg").bounding_box()["y"]
+            told, drawn = (figure.locator(one).bounding_box() for one in (".tries", "svg"))
+            assert told["x"] > drawn["x"] + drawn["width"]
+            assert drawn["y"] <= told["y"] < drawn["y"] + 150
             begins = figure.locator("svg").bounding_box()["y"] - figure.bounding_box()["y"]
             assert begins < 300
 
@@ -1117,7 +1118,7 @@ def test_addends_of_a_mix_add_up_as_they_are_written(visit, lesson_file):
 
 @pytest.mark.parametrize("width", [390, 1280])
 @pytest.mark.parametrize("name", ["weights", "list"])
-def test_what_is_said_of_a_stage_stands_above_its_bars(name, width, visit, lesson_file):
+def test_what_is_said_of_a_stage_stands_above_its_bars_or_beside_them(name, width, visit, lesson_file):
     with visit(lesson_file("ask-match-mix"), viewport={"width": width, "height": 900}) as page:
         figure = page.locator(f'[data-place="ask-match-mix.{name}"]')
         remarks = figure.locator(".remark")
@@ -1130,9 +1131,36 @@ def test_what_is_said_of_a_stage_stands_above_its_bars(name, width, visit, lesso
             assert seen[0].get_attribute("data-stage") == button.get_attribute("data-stage")
             assert seen[0].inner_text().strip()
             box, drawn = seen[0].bounding_box(), svg.bounding_box()
-            assert box["y"] + box["height"] <= drawn["y"]
-            assert drawn["y"] - box["y"] < 200
+            if width == 1280:
+                assert drawn["x"] + drawn["width"] < box["x"]
+                assert drawn["y"] < box["y"] < drawn["y"] + 200
+            else:
+                assert box["y"] + box["height"] <= drawn["y"]
+                assert drawn["y"] - box["y"] < 200
             assert svg.evaluate(STAYS) == place
+
+
+def test_a_drawing_of_lesson_0_is_in_view_as_a_whole_and_sums_stand_beside_its_bars(
+    visit, lesson_file
+):
+    with visit(lesson_file("ask-match-mix"), viewport={"width": 1280, "height": 800}) as page:
+        for figure in page.locator("[data-drawing=flow]").all():
+            for stage in figure.locator("[data-does=stage]").all() or [None]:
+                if stage:
+                    stage.click()
+                height = figure.bounding_box()["height"]
+                assert height <= 700
+                if not figure.locator("svg[data-stretch]").count():
+                    continue
+                drawn = figure.locator("svg").bounding_box()
+                for cell in (figure.locator(".cell").first, figure.locator(".cell").last):
+                    cell.click()
+                    told = figure.locator(".told").bounding_box()
+                    assert drawn["x"] + drawn["width"] < told["x"]
+                    assert drawn["y"] < told["y"]
+                    # What is said of a bar moves nothing, not even what stands below.
+                    assert figure.bounding_box()["height"] == pytest.approx(height, abs=1)
+                page.keyboard.press("Escape")
 
 
 def test_the_worked_line_of_a_stage_is_the_lesson_s_and_follows_what_is_changed(

@@ -73,12 +73,15 @@ SMALL = 12
 ROOM = 2.0
 # The room for a bar's number, and how far below the bar's middle its calculation stands.
 AMOUNT = 46
-BELOW_BAR = 19
+BELOW_BAR = 18
 # The room for a number of the query, which may be typed there.
 ENTRY = 52
 # The height of a line; one with numbers below its name is higher, by so much.
-LINE = 24
-NUMBER_LINE = 11
+LINE = 21
+NUMBER_LINE = 10
+# How high a bar is, of a key and of the mix.
+BAR = 14
+MIX_BAR = 16
 MIX_LINE = 21
 SUM_LINE = 30
 # The line that says what a tick is, and how wide and high one is.
@@ -115,7 +118,7 @@ def one_query(part: Flow, place: str) -> Html:
         heading,
         element("g", *ties, class_="ties", fill="none", data_role="query"),
         *labels,
-        element("g", *[_track(y, columns) for y in columns.heights], class_="tracks"),
+        element("g", *[_track(y, columns, BAR) for y in columns.heights], class_="tracks"),
     ]
     inner.append(element("g", *cells, class_="cells", data_stage=stage))
     inner.append(_axis(part, columns))
@@ -274,12 +277,12 @@ def _keys(
         )
         room = BARS - KEYS - 4
         of_key = {"data_role": "key", "data_column": str(j)}
-        labels.append(text(KEYS, y - 2, cut(name, room), **of_key))
+        labels.append(text(KEYS, y - 3, cut(name, room), **of_key))
         if _is_strip(keys):
             labels.append(
                 element(
                     "g",
-                    *_boxes(part, keys, j, y + 9),
+                    *_boxes(part, keys, j, y + 8),
                     class_="vector",
                     data_role="key",
                     data_key=str(j),
@@ -287,7 +290,7 @@ def _keys(
             )
         else:
             written = ", ".join(map(write_key, keys[j].tolist()))
-            labels.append(text(KEYS, y + 12, written, class_="of-key", data_column=str(j)))
+            labels.append(text(KEYS, y + 11, written, class_="of-key", data_column=str(j)))
     return ties, cells, labels
 
 
@@ -367,13 +370,13 @@ def _sum(part: Flow, columns: _Columns) -> Html:
     return element("g", label, amount, class_="sum", visibility=hidden)
 
 
-def _track(y: float, columns: _Columns) -> Html:
+def _track(y: float, columns: _Columns, high: float) -> Html:
     """Return what a bar of weight 1 would be, so that a weight is seen as a share of the whole."""
     return rect(
         BARS,
-        y - 8,
+        y - high / 2,
         columns.longest,
-        16,
+        high,
         data_x=number(BARS),
         data_share=number_of(KEYS_SHARE),
         data_narrow=number(columns.longest),
@@ -426,9 +429,9 @@ def _bar(
     start = zero - share if value < 0 else zero
     box = rect(
         BARS,
-        y - 8,
+        y - BAR / 2,
         columns.longest * min(share, 1.0),
-        16,
+        BAR,
         class_="minus" if value < 0 else None,
         transform=f"translate({number(start * columns.longest)} 0)" if start else None,
         data_x=number(BARS),
@@ -483,7 +486,7 @@ def _mix(part: Flow, steps: dict[str, np.ndarray], columns: _Columns) -> tuple[H
         inner.append(
             element(
                 "g",
-                _track(y, columns),
+                _track(y, columns, MIX_BAR),
                 *bars,
                 *beside,
                 class_=f"mixed {kind_class(k)}" if part.in_words else "mixed",
@@ -676,9 +679,9 @@ def _parts_of_bar(
         boxes.append(
             rect(
                 x,
-                y - 8,
+                y - MIX_BAR / 2,
                 long,
-                16,
+                MIX_BAR,
                 class_="minus" if total < 0 else None,
                 data_part=str(j) if has_parts else "all",
             )
