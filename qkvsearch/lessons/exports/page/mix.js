@@ -114,8 +114,23 @@ const startMix = (figure, { number_names: called, in_words: inWords, shows_alone
 
   // --- below the bars ---
 
+  // In products of a query and a key, each number has the colour of what it belongs to.
+  const FACTOR = /(\(?−?[\d.]+\)?)/;
+  const PRODUCTS = /^(≈ )?\(?−?[\d.]+ × \(?−?[\d.]+\)?( \+ −?[\d.]+ × \(?−?[\d.]+\)?)*$/;
   const paintCalculations = (stage, calculations) => {
-    svg.querySelectorAll(".calculation").forEach((text, j) => setPowers(text, calculations[stage]?.(j) ?? "", "tspan"));
+    svg.querySelectorAll(".calculation").forEach((text, j) => {
+      const words = calculations[stage]?.(j) ?? "";
+      setPowers(text, words, "tspan");
+      if (stage !== "scores" || !PRODUCTS.test(words)) return;
+      const pieces = words.split(FACTOR).map((piece, n) => {
+        if (n % 2 === 0) return piece;
+        const factor = document.createElementNS(svg.namespaceURI, "tspan");
+        factor.textContent = piece;
+        factor.classList.add(n % 4 === 1 ? "by-query" : "by-key");
+        return factor;
+      });
+      text.replaceChildren(...pieces);
+    });
   };
   const paintSum = (stage, { powers, weights }, write) => {
     if (!sum) return;
