@@ -389,6 +389,8 @@ def test_the_outline_of_a_hidden_bar_says_how_long_it_was(visit, lesson_file):
 
 @pytest.mark.parametrize("name", ["search", "attend"])
 def test_what_flows_is_wider_where_there_is_room_and_stays_inside(name, visit, lesson_file):
+    # What flows into one bar is as wide as that is high.
+    by = {"search": 1.5, "attend": 0.95}[name]
     thickest = []
     for width in (390, 1280):
         with visit(lesson_file("ask-match-mix"), viewport={"width": width, "height": 844}) as page:
@@ -402,7 +404,7 @@ def test_what_flows_is_wider_where_there_is_room_and_stays_inside(name, visit, l
             edge = figure.bounding_box()["x"] + figure.bounding_box()["width"]
             thickest.append(max(wide for wide, _ in ribbons))
             assert all(right + wide / 2 < edge for wide, right in ribbons)
-    assert thickest[1] > 1.5 * thickest[0]
+    assert thickest[1] > by * thickest[0]
 
 
 def numbers_of(path):
@@ -861,9 +863,15 @@ def test_numbers_of_a_mix_do_not_overlap_and_a_step_adds_a_mix(visit, lesson_fil
                       return [left, right];
                     })"""
                 )
-                assert found
+                # Each segment has one; a line leads to it where its segment is narrow.
+                lengths = line.locator(".segment").evaluate_all(
+                    "all => all.map(one => Number(one.getAttribute('width')))"
+                )
+                assert len(found) == sum(length > 0 for length in lengths)
                 assert all(a[1] < b[0] for a, b in itertools.pairwise(found))
         press(figure, "restart")
+        leaders = figure.locator('[data-end="output 0"] .leader')
+        assert any(one.get_attribute("d") for one in leaders.all())
         seen = []
         for _ in range(3):
             press(figure, "step")
@@ -874,23 +882,44 @@ def test_numbers_of_a_mix_do_not_overlap_and_a_step_adds_a_mix(visit, lesson_fil
         assert seen == [1, 2, 3]
 
 
-def test_beside_a_bar_of_the_mix_stand_what_it_was_alone_and_what_it_is(visit, lesson_file):
-    with visit(lesson_file("ask-match-mix"), viewport={"width": 390, "height": 844}) as page:
+@pytest.mark.parametrize("width", [390, 1280])
+def test_what_a_word_is_alone_stands_above_what_it_is_and_wedges_lead_down(
+    width, visit, lesson_file
+):
+    with visit(lesson_file("ask-match-mix"), viewport={"width": width, "height": 844}) as page:
         figure = page.locator('[data-place="ask-match-mix.attend"]')
-        amounts = figure.locator(".mixed .amount")
-        assert amounts.first.text_content() == "0.25 → 0.43"
-        pick(figure, "replacement", 1)
-        assert amounts.first.text_content() == "0.25 → 0.25"
-        # What flows begins behind the numbers, and bars end before them.
-        edge = figure.locator(".flows path").first.bounding_box()["x"]
-        for row in figure.locator(".mixed").all():
-            amount, track = (
-                row.locator(".amount").bounding_box(),
-                row.locator("rect").first.bounding_box(),
+        amounts, alone = figure.locator(".mixed .amount"), figure.locator(".alone-entry")
+        assert alone.all_text_contents() == ["0.25", "0.25", "0.125", "0.25", "0.125"]
+        assert amounts.all_text_contents() == ["0.43", "0.15", "0.08", "0.15", "0.19"]
+        tracks = [one.bounding_box() for one in figure.locator(".late > .track").all()]
+        assert tracks[0]["y"] + tracks[0]["height"] < tracks[1]["y"]
+        # Both bars are as long as one another, and segments fill them.
+        for box, kind in zip(tracks, (".alone", "[data-part]"), strict=True):
+            assert (box["x"], box["width"]) == (tracks[0]["x"], tracks[0]["width"])
+            found = figure.locator(f".mixed {kind}").evaluate_all(
+                "all => all.map(box => Number(box.getAttribute('width')))"
             )
-            assert track["x"] + track["width"] < amount["x"]
-            assert amount["x"] + amount["width"] <= edge + 1
-            assert row.locator(".alone").bounding_box()["width"] < 4
+            room = float(figure.locator(".late > .track").first.get_attribute("width"))
+            assert sum(found) == pytest.approx(room, abs=0.5)
+        # Each wedge leads from one end of its segments to the other.
+        for row in figure.locator(".mixed").all():
+            above = row.locator(".alone").bounding_box()
+            below = [one.bounding_box() for one in row.locator("[data-part]").all()]
+            wedge = row.locator(".wedge").bounding_box()
+            left = min(above["x"], *(one["x"] for one in below))
+            assert wedge["x"] == pytest.approx(left, abs=1.5)
+            assert wedge["y"] + wedge["height"] == pytest.approx(below[0]["y"], abs=1.5)
+        # What flows begins behind the bars and their numbers, which do not cover one another.
+        edge = figure.locator(".flows path").first.bounding_box()["x"]
+        for line in (alone, amounts):
+            boxes = [one.bounding_box() for one in line.all()]
+            assert boxes[-1]["x"] + boxes[-1]["width"] <= edge + 1
+            assert all(a["x"] + a["width"] < b["x"] for a, b in itertools.pairwise(boxes))
+        pick(figure, "replacement", 1)
+        assert amounts.first.text_content() == "0.25"
+        press(figure, "restart")
+        press(figure, "step")
+        assert not figure.locator(".wedge").first.is_visible()
 
 
 def test_on_a_phone_tables_of_values_need_no_scrolling(visit, lesson_file):
@@ -1161,7 +1190,9 @@ def test_addends_of_a_mix_add_up_as_they_are_written(visit, lesson_file):
 
 @pytest.mark.parametrize("width", [390, 1280])
 @pytest.mark.parametrize("name", ["weights", "list"])
-def test_what_is_said_of_a_stage_stands_above_its_bars_or_beside_them(name, width, visit, lesson_file):
+def test_what_is_said_of_a_stage_stands_above_its_bars_or_beside_them(
+    name, width, visit, lesson_file
+):
     with visit(lesson_file("ask-match-mix"), viewport={"width": width, "height": 900}) as page:
         figure = page.locator(f'[data-place="ask-match-mix.{name}"]')
         remarks = figure.locator(".remark")
