@@ -28,7 +28,7 @@ def drawing(part: Drawing, lesson: str, said: Sequence[Text | Formula] = ()) -> 
     """
     place = f"drawing-{lesson}-{part.name}"
     # On a wide page, all that is set and said stands beside the one picture.
-    has_side = isinstance(part, Flow) and part.is_one
+    of_one_query = part if isinstance(part, Flow) and part.is_one else None
     tables = [_table(part.caption, *table) for table in part.tables]
     is_beside = isinstance(part, BESIDE)
     numbers = element(
@@ -53,7 +53,7 @@ def drawing(part: Drawing, lesson: str, said: Sequence[Text | Formula] = ()) -> 
     if type(part) in CONTROLS:
         controls = CONTROLS[type(part)](part, place)
         over = [element("div", *controls, class_="controls", hidden=True)]
-        if has_side and (settings := _settings(part, place)):
+        if of_one_query and (settings := _settings(of_one_query, place)):
             over.append(element("div", *settings, class_="controls beside", hidden=True))
         if isinstance(part, Flow) and said:
             over.append(_said(part, said))
@@ -68,7 +68,7 @@ def drawing(part: Drawing, lesson: str, said: Sequence[Text | Formula] = ()) -> 
         "figure",
         *shown,
         *below,
-        class_="drawing with-side" if has_side else "drawing",
+        class_="drawing with-side" if of_one_query else "drawing",
         aria_labelledby=place,
         data_drawing=type(part).__name__.lower(),
         data_place=f"{lesson}.{part.name}",
