@@ -287,8 +287,10 @@ const startQuery = (figure, say, query, label, changed) => {
     const around = picture.getBoundingClientRect();
     for (const { text, input } of fields) {
       const box = text.getBoundingClientRect();
-      input.style.left = `${box.left - around.left - PADDING}px`;
-      input.style.top = `${box.top - around.top + box.height / 2}px`;
+      // A slide that is too high is made smaller as a whole; lengths are set as if it were not.
+      const zoom = picture.currentCSSZoom ?? 1;
+      input.style.left = `${(box.left - around.left) / zoom - PADDING}px`;
+      input.style.top = `${(box.top - around.top + box.height / 2) / zoom}px`;
       input.style.width = `${LEAST}px`;
     }
   };
