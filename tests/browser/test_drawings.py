@@ -244,6 +244,49 @@ def test_bars_keep_their_scale_while_a_number_of_the_query_is_typed(visit, lesso
         assert heading.text_content() == "score (scale ÷ 20)"
 
 
+@pytest.mark.parametrize("name", ["weights", "context", "list"])
+def test_divided_by_the_temperature_bars_of_scores_get_longer_on_the_same_scale(
+    name, visit, lesson_file
+):
+    with visit(lesson_file("ask-match-mix")) as page:
+        figure = page.locator(f'[data-place="ask-match-mix.{name}"]')
+        heading = figure.locator(".stage-name")
+        room = float(figure.locator(".cell rect").first.get_attribute("data-wide"))
+
+        def bars_at(stage):
+            button = figure.locator(f'[data-stage="{stage}"][data-does]')
+            if button.count():
+                button.click()
+            return np.array(figure.evaluate(BARS))[:, 1]
+
+        numbers = figure.locator(".numbers table").first.locator("tbody tr > :nth-child(3)")
+        scores = numbers.evaluate_all("all => all.map(cell => +cell.dataset.value)")
+        long = bars_at("scaled")
+        # T is 0.5, and the longest bar fits.
+        np.testing.assert_allclose(long / long.max(), np.array(scores) / max(scores), rtol=1e-6)
+        assert 0.9 * room < long.max() <= room + 1e-6
+        if name != "weights":
+            np.testing.assert_allclose(long, 2 * bars_at("scores"), rtol=1e-9)
+            bars_at("scaled")
+        assert heading.text_content() == "score ÷ T"
+        slide(figure, "temperature", 2)
+        np.testing.assert_allclose(bars_at("scaled"), long / 4, rtol=1e-9)
+        assert heading.text_content() == "score ÷ T"
+        # Ten times as long, they would leave the drawing.
+        slide(figure, "temperature", 0.1)
+        np.testing.assert_allclose(bars_at("scaled"), long, rtol=1e-9)
+        assert heading.text_content() == "score ÷ T (scale ÷ 5)"
+
+
+def test_numbers_of_a_product_have_the_colours_of_query_and_key(visit, lesson_file):
+    with visit(lesson_file("ask-match-mix")) as page:
+        figure = page.locator('[data-place="ask-match-mix.context"]')
+        below = figure.locator(".calculation").first
+        assert below.text_content() == "1 × 4.74 + 1 × 7.23"
+        assert below.locator(".by-query").all_text_contents() == ["1", "1"]
+        assert below.locator(".by-key").all_text_contents() == ["4.74", "7.23"]
+
+
 def test_the_last_step_is_the_last(visit, lesson_file):
     with visit(lesson_file("ask-match-mix")) as page:
         figure = page.locator('[data-place="ask-match-mix.context"]')
@@ -346,6 +389,8 @@ def test_the_outline_of_a_hidden_bar_says_how_long_it_was(visit, lesson_file):
 
 @pytest.mark.parametrize("name", ["search", "attend"])
 def test_what_flows_is_wider_where_there_is_room_and_stays_inside(name, visit, lesson_file):
+    # What flows into one bar is as wide as that is high.
+    by = {"search": 1.5, "attend": 0.95}[name]
     thickest = []
     for width in (390, 1280):
         with visit(lesson_file("ask-match-mix"), viewport={"width": width, "height": 844}) as page:
@@ -359,7 +404,7 @@ def test_what_flows_is_wider_where_there_is_room_and_stays_inside(name, visit, l
             edge = figure.bounding_box()["x"] + figure.bounding_box()["width"]
             thickest.append(max(wide for wide, _ in ribbons))
             assert all(right + wide / 2 < edge for wide, right in ribbons)
-    assert thickest[1] > 2 * thickest[0]
+    assert thickest[1] > by * thickest[0]
 
 
 def numbers_of(path):
@@ -527,7 +572,7 @@ def test_what_is_rounded_is_shown_as_about_and_one_query_has_no_choice_of_querie
 
 def test_bars_of_one_query_use_the_width_that_there_is(visit, lesson_file):
     # Half of the room is for larger numbers, which may be typed.
-    for width, at_least in ((390, 20), (1280, 150)):
+    for width, at_least in ((390, 20), (1280, 80)):
         with visit(lesson_file("ask-match-mix"), viewport={"width": width, "height": 900}) as page:
             bar = page.locator('[data-place="ask-match-mix.context"] .cell rect').first
             page.wait_for_timeout(100)
@@ -818,9 +863,15 @@ def test_numbers_of_a_mix_do_not_overlap_and_a_step_adds_a_mix(visit, lesson_fil
                       return [left, right];
                     })"""
                 )
-                assert found
+                # Each segment has one; a line leads to it where its segment is narrow.
+                lengths = line.locator(".segment").evaluate_all(
+                    "all => all.map(one => Number(one.getAttribute('width')))"
+                )
+                assert len(found) == sum(length > 0 for length in lengths)
                 assert all(a[1] < b[0] for a, b in itertools.pairwise(found))
         press(figure, "restart")
+        leaders = figure.locator('[data-end="output 0"] .leader')
+        assert any(one.get_attribute("d") for one in leaders.all())
         seen = []
         for _ in range(3):
             press(figure, "step")
@@ -831,23 +882,44 @@ def test_numbers_of_a_mix_do_not_overlap_and_a_step_adds_a_mix(visit, lesson_fil
         assert seen == [1, 2, 3]
 
 
-def test_beside_a_bar_of_the_mix_stand_what_it_was_alone_and_what_it_is(visit, lesson_file):
-    with visit(lesson_file("ask-match-mix"), viewport={"width": 390, "height": 844}) as page:
+@pytest.mark.parametrize("width", [390, 1280])
+def test_what_a_word_is_alone_stands_above_what_it_is_and_wedges_lead_down(
+    width, visit, lesson_file
+):
+    with visit(lesson_file("ask-match-mix"), viewport={"width": width, "height": 844}) as page:
         figure = page.locator('[data-place="ask-match-mix.attend"]')
-        amounts = figure.locator(".mixed .amount")
-        assert amounts.first.text_content() == "0.25 → 0.43"
-        pick(figure, "replacement", 1)
-        assert amounts.first.text_content() == "0.25 → 0.25"
-        # What flows begins behind the numbers, and bars end before them.
-        edge = figure.locator(".flows path").first.bounding_box()["x"]
-        for row in figure.locator(".mixed").all():
-            amount, track = (
-                row.locator(".amount").bounding_box(),
-                row.locator("rect").first.bounding_box(),
+        amounts, alone = figure.locator(".mixed .amount"), figure.locator(".alone-entry")
+        assert alone.all_text_contents() == ["0.25", "0.25", "0.125", "0.25", "0.125"]
+        assert amounts.all_text_contents() == ["0.43", "0.15", "0.08", "0.15", "0.19"]
+        tracks = [one.bounding_box() for one in figure.locator(".late > .track").all()]
+        assert tracks[0]["y"] + tracks[0]["height"] < tracks[1]["y"]
+        # Both bars are as long as one another, and segments fill them.
+        for box, kind in zip(tracks, (".alone", "[data-part]"), strict=True):
+            assert (box["x"], box["width"]) == (tracks[0]["x"], tracks[0]["width"])
+            found = figure.locator(f".mixed {kind}").evaluate_all(
+                "all => all.map(box => Number(box.getAttribute('width')))"
             )
-            assert track["x"] + track["width"] < amount["x"]
-            assert amount["x"] + amount["width"] <= edge + 1
-            assert row.locator(".alone").bounding_box()["width"] < 4
+            room = float(figure.locator(".late > .track").first.get_attribute("width"))
+            assert sum(found) == pytest.approx(room, abs=0.5)
+        # Each wedge leads from one end of its segments to the other.
+        for row in figure.locator(".mixed").all():
+            above = row.locator(".alone").bounding_box()
+            below = [one.bounding_box() for one in row.locator("[data-part]").all()]
+            wedge = row.locator(".wedge").bounding_box()
+            left = min(above["x"], *(one["x"] for one in below))
+            assert wedge["x"] == pytest.approx(left, abs=1.5)
+            assert wedge["y"] + wedge["height"] == pytest.approx(below[0]["y"], abs=1.5)
+        # What flows begins behind the bars and their numbers, which do not cover one another.
+        edge = figure.locator(".flows path").first.bounding_box()["x"]
+        for line in (alone, amounts):
+            boxes = [one.bounding_box() for one in line.all()]
+            assert boxes[-1]["x"] + boxes[-1]["width"] <= edge + 1
+            assert all(a["x"] + a["width"] < b["x"] for a, b in itertools.pairwise(boxes))
+        pick(figure, "replacement", 1)
+        assert amounts.first.text_content() == "0.25"
+        press(figure, "restart")
+        press(figure, "step")
+        assert not figure.locator(".wedge").first.is_visible()
 
 
 def test_on_a_phone_tables_of_values_need_no_scrolling(visit, lesson_file):
@@ -882,15 +954,16 @@ def test_what_is_below_0_stands_in_brackets_and_a_value_is_written_as_in_its_tab
         assert [bar > 0 for bar in bars] == [False, False, False, True, False]
 
 
-def test_boxes_have_numbers_and_what_is_first_to_do_stands_over_the_bars(visit, lesson_file):
+def test_boxes_have_numbers_and_what_is_first_to_do_stands_beside_the_bars(visit, lesson_file):
     with visit(lesson_file("ask-match-mix"), viewport={"width": 1280, "height": 900}) as page:
         figure = page.locator('[data-place="ask-match-mix.match"]')
         over = figure.locator("svg > text.side").all_text_contents()
         assert [text for text in over if text.isdigit()] == [str(n) for n in range(1, 9)]
         for name in ("weights", "list", "match"):
             figure = page.locator(f'[data-place="ask-match-mix.{name}"]')
-            told = figure.locator(".tries").bounding_box()
-            assert told["y"] + told["height"] < figure.locator("svg").bounding_box()["y"]
+            told, drawn = (figure.locator(one).bounding_box() for one in (".tries", "svg"))
+            assert told["x"] > drawn["x"] + drawn["width"]
+            assert drawn["y"] <= told["y"] < drawn["y"] + 150
             begins = figure.locator("svg").bounding_box()["y"] - figure.bounding_box()["y"]
             assert begins < 300
 
@@ -1117,7 +1190,9 @@ def test_addends_of_a_mix_add_up_as_they_are_written(visit, lesson_file):
 
 @pytest.mark.parametrize("width", [390, 1280])
 @pytest.mark.parametrize("name", ["weights", "list"])
-def test_what_is_said_of_a_stage_stands_above_its_bars(name, width, visit, lesson_file):
+def test_what_is_said_of_a_stage_stands_above_its_bars_or_beside_them(
+    name, width, visit, lesson_file
+):
     with visit(lesson_file("ask-match-mix"), viewport={"width": width, "height": 900}) as page:
         figure = page.locator(f'[data-place="ask-match-mix.{name}"]')
         remarks = figure.locator(".remark")
@@ -1130,9 +1205,35 @@ def test_what_is_said_of_a_stage_stands_above_its_bars(name, width, visit, lesso
             assert seen[0].get_attribute("data-stage") == button.get_attribute("data-stage")
             assert seen[0].inner_text().strip()
             box, drawn = seen[0].bounding_box(), svg.bounding_box()
-            assert box["y"] + box["height"] <= drawn["y"]
-            assert drawn["y"] - box["y"] < 200
+            if width == 1280:
+                assert drawn["x"] + drawn["width"] < box["x"]
+                assert drawn["y"] < box["y"] < drawn["y"] + 200
+            else:
+                assert box["y"] + box["height"] <= drawn["y"]
+                assert drawn["y"] - box["y"] < 200
             assert svg.evaluate(STAYS) == place
+
+
+def test_a_drawing_of_lesson_0_is_in_view_as_a_whole_and_sums_stand_beside_its_bars(
+    visit, lesson_file
+):
+    with visit(lesson_file("ask-match-mix"), viewport={"width": 1280, "height": 800}) as page:
+        for figure in page.locator("[data-drawing=flow]").all():
+            for stage in figure.locator("[data-does=stage]").all() or [None]:
+                if stage:
+                    stage.click()
+                height = figure.bounding_box()["height"]
+                assert height <= 700
+                if not figure.locator("svg[data-stretch]").count():
+                    continue
+                for cell in (figure.locator(".cell").first, figure.locator(".cell").last):
+                    cell.click()
+                    drawn, told = (figure.locator(one).bounding_box() for one in ("svg", ".told"))
+                    assert drawn["x"] + drawn["width"] < told["x"]
+                    assert drawn["y"] < told["y"]
+                    # What is said of a bar moves nothing, not even what stands below.
+                    assert figure.bounding_box()["height"] == pytest.approx(height, abs=1)
+                page.keyboard.press("Escape")
 
 
 def test_the_worked_line_of_a_stage_is_the_lesson_s_and_follows_what_is_changed(

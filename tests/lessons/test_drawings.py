@@ -4,6 +4,7 @@ import itertools
 import json
 import re
 from base64 import b64decode
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -242,6 +243,10 @@ def test_each_bar_of_a_sum_begins_where_the_last_one_ended():
     np.testing.assert_allclose(lengths / unit, [3, 1, 2, 4], atol=0.02)
     np.testing.assert_allclose((starts - starts[0]) / unit, [0, 2, 2, 0], atol=0.02)
     assert part.total == 4
+    # A person asks with a 1 for each of them; the others are one number.
+    asked = replace(part, query=1.0).pictures("here")[0]
+    amounts = re.findall(r'class="amount[^>]*>(.*?)</text>', re.sub("</?tspan[^>]*>", "", asked))
+    assert amounts == ["1 × 3", "1 × (−1)", "2", "4"]
 
 
 def test_what_a_viewer_watched_adds_up_to_the_key_that_is_drawn_next(taught):

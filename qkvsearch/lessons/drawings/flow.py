@@ -213,11 +213,6 @@ class Flow(Drawing):
         return self.steps()["values"][len(self.columns) - len(self.bench.rows) + row]
 
     @property
-    def alone_told(self) -> str:
-        """What the ticks show in a drawing of one query, and the first of two numbers."""
-        return say("tick and first number: {word} alone", word=self.bench.rows[0])
-
-    @property
     def factor(self) -> float:
         """What the scores are multiplied by."""
         return self.bench.scale_or_default / self.bench.temperature

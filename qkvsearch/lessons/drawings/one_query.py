@@ -21,6 +21,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from qkvsearch.lessons.drawings.own_mixes import names_of_colours
+from qkvsearch.lessons.drawings.shift import Place, shift
 from qkvsearch.lessons.drawings.strips import number_of, strengths, strip
 from qkvsearch.lessons.drawings.svg import (
     LETTER,
@@ -73,18 +75,17 @@ SMALL = 12
 ROOM = 2.0
 # The room for a bar's number, and how far below the bar's middle its calculation stands.
 AMOUNT = 46
-BELOW_BAR = 19
+BELOW_BAR = 18
 # The room for a number of the query, which may be typed there.
 ENTRY = 52
 # The height of a line; one with numbers below its name is higher, by so much.
-LINE = 24
-NUMBER_LINE = 11
+LINE = 21
+NUMBER_LINE = 10
+# How high a bar is, of a key and of the mix.
+BAR = 14
+MIX_BAR = 16
 MIX_LINE = 21
 SUM_LINE = 30
-# The line that says what a tick is, and how wide and high one is.
-LEGEND = 24
-TICK = 2.5
-TICK_HIGH = 20
 # A query or key of more numbers than these is drawn as a strip of boxes.
 MAX_NUMBERS = 3
 # So many boxes a strip has at most.
@@ -115,8 +116,12 @@ def one_query(part: Flow, place: str) -> Html:
         heading,
         element("g", *ties, class_="ties", fill="none", data_role="query"),
         *labels,
-        element("g", *[_track(y, columns) for y in columns.heights], class_="tracks"),
+        element("g", *[_track(y, columns, BAR) for y in columns.heights], class_="tracks"),
     ]
+    if part.shows_alone:
+        # Beside the query there is room: its boxes have these colours, too.
+        names, _ = names_of_colours(part.value_names, BARS, WIDE - GUTTER, KEYS_SHARE)
+        inner += names
     inner.append(element("g", *cells, class_="cells", data_stage=stage))
     inner.append(_axis(part, columns))
     height = columns.end + 6
@@ -274,12 +279,12 @@ def _keys(
         )
         room = BARS - KEYS - 4
         of_key = {"data_role": "key", "data_column": str(j)}
-        labels.append(text(KEYS, y - 2, cut(name, room), **of_key))
+        labels.append(text(KEYS, y - 3, cut(name, room), **of_key))
         if _is_strip(keys):
             labels.append(
                 element(
                     "g",
-                    *_boxes(part, keys, j, y + 9),
+                    *_boxes(part, keys, j, y + 8),
                     class_="vector",
                     data_role="key",
                     data_key=str(j),
@@ -287,7 +292,7 @@ def _keys(
             )
         else:
             written = ", ".join(map(write_key, keys[j].tolist()))
-            labels.append(text(KEYS, y + 12, written, class_="of-key", data_column=str(j)))
+            labels.append(text(KEYS, y + 11, written, class_="of-key", data_column=str(j)))
     return ties, cells, labels
 
 
@@ -367,28 +372,18 @@ def _sum(part: Flow, columns: _Columns) -> Html:
     return element("g", label, amount, class_="sum", visibility=hidden)
 
 
-def _track(y: float, columns: _Columns) -> Html:
+def _track(y: float, columns: _Columns, high: float) -> Html:
     """Return what a bar of weight 1 would be, so that a weight is seen as a share of the whole."""
     return rect(
         BARS,
-        y - 8,
+        y - high / 2,
         columns.longest,
-        16,
+        high,
         data_x=number(BARS),
         data_share=number_of(KEYS_SHARE),
         data_narrow=number(columns.longest),
         data_grow=number_of(1 - KEYS_SHARE),
     )
-
-
-def _tick(x: float, y: float) -> Html:
-    """Return a tick in the middle of its place, which the page's script moves."""
-    return rect(x - TICK / 2, y - TICK_HIGH / 2, TICK, TICK_HIGH, class_="alone")
-
-
-def _legend(words: str, y: float) -> list[Html]:
-    """Return what a tick is."""
-    return [_tick(KEYS, y), text(KEYS + 10, y + 4, words, class_="side")]
 
 
 def _shares(part: Flow, stage: str) -> tuple[np.ndarray, float]:
@@ -426,9 +421,9 @@ def _bar(
     start = zero - share if value < 0 else zero
     box = rect(
         BARS,
-        y - 8,
+        y - BAR / 2,
         columns.longest * min(share, 1.0),
-        16,
+        BAR,
         class_="minus" if value < 0 else None,
         transform=f"translate({number(start * columns.longest)} 0)" if start else None,
         data_x=number(BARS),
@@ -447,43 +442,50 @@ def _bar(
 def _mix(part: Flow, steps: dict[str, np.ndarray], columns: _Columns) -> tuple[Html, float]:
     """Return the values, their flow and the mix as one group, and how high the picture is."""
     values = steps["values"]
-    weights = np.nan_to_num(steps["weights"][0])
-    outputs = np.nan_to_num(steps["outputs"][0])
-    parts = np.nan_to_num(weights[:, None] * values)
+    parts = np.nan_to_num(np.nan_to_num(steps["weights"][0])[:, None] * values)
     top = columns.end + 16
-    rows = [top + (k + 0.5) * MIX_LINE for k in range(values.shape[1])]
-    # Parts that are less than 0 cannot stand end to end: the bar is one then.
-    has_parts = bool((parts >= 0).all())
-    most = max(1.0, float(np.abs(outputs).max(initial=0.0)))
+    if part.shows_alone:
+        at = Place(BARS, WIDE - GUTTER - BARS, top, KEYS_SHARE)
+        rows, end, height = shift(part, parts, at)
+        ends = stacked(parts, end)
+    else:
+        ends = [top + (k + 0.5) * MIX_LINE for k in range(values.shape[1])]
+        rows = _rows_of_mix(part, parts, ends, columns)
+        height = top + MIX_LINE * len(ends) + 2
     # What any word that may be chosen brings.
     drawn = np.any([values != 0, *(one.values != 0 for one in part.replacements)], axis=0)
+    flows = [
+        _flow(one, float(parts[one.key, one.quality]), part.in_words)
+        for one in ribbons(parts, drawn, columns.heights, ends)
+    ]
     inner = [_at_right(VALUES, columns.top - 10, say("values"), class_="side")]
     for j, y in enumerate(columns.heights):
         inner.append(_at_right(TIMES, y + 4, "×", "middle", class_="side"))
         inner += _value(part, values, j, y)
-    flows = [
-        _flow(one, float(parts[one.key, one.quality]), part.in_words)
-        for one in ribbons(parts, drawn, columns.heights, rows)
-    ]
-    write = part.written("outputs")
     inner.append(element("g", *flows, class_="flows", fill="none", data_shift="1"))
-    inner.append(text(0, rows[0] + 4, say("mix"), class_="side"))
-    names = part.names_of_outputs
-    alone = part.alone(0)
-    for k, y in enumerate(rows):
+    inner.append(text(0, top + MIX_LINE / 2 + 4, say("mix"), class_="side"))
+    return element("g", *inner, *rows, class_="late"), height
+
+
+def _rows_of_mix(
+    part: Flow, parts: np.ndarray, heights: Sequence[float], columns: _Columns
+) -> list[Html]:
+    """Return a bar for each number of the mix. parts (keys, numbers): what each key brings."""
+    outputs = np.nan_to_num(part.steps()["outputs"][0])
+    # Parts that are less than 0 cannot stand end to end: the bar is one then.
+    has_parts = bool((parts >= 0).all())
+    most = max(1.0, float(np.abs(outputs).max(initial=0.0)))
+    write = part.written("outputs")
+    rows = []
+    for k, (name, y) in enumerate(zip(part.names_of_outputs, heights, strict=True)):
         bars = _parts_of_bar(parts[:, k], outputs[k], y, columns.longest / most, has_parts)
+        added = addends(parts[:, k], write) if has_parts else ""
         amount = write(float(outputs[k]))
-        if part.shows_alone:
-            lone = float(alone[k])
-            beside = _beside_alone(str(names[k]), f"{part.written('values')(lone)} → {amount}", y)
-            beside.append(_tick(BARS + columns.longest * lone / most, y))
-        else:
-            added = addends(parts[:, k], write) if has_parts else ""
-            beside = _beside(cut(str(names[k]), VALUE_ROOM), amount, added, y, columns.weights)
-        inner.append(
+        beside = _beside(cut(str(name), VALUE_ROOM), amount, added, y, columns.weights)
+        rows.append(
             element(
                 "g",
-                _track(y, columns),
+                _track(y, columns, MIX_BAR),
                 *bars,
                 *beside,
                 class_=f"mixed {kind_class(k)}" if part.in_words else "mixed",
@@ -491,11 +493,7 @@ def _mix(part: Flow, steps: dict[str, np.ndarray], columns: _Columns) -> tuple[H
                 data_quality=str(k),
             )
         )
-    height = top + MIX_LINE * len(rows) + 2
-    if part.shows_alone:
-        inner += _legend(part.alone_told, height + LEGEND / 2)
-        height += LEGEND
-    return element("g", *inner, class_="late"), height
+    return rows
 
 
 def _beside(name: str, amount: str, added: str, y: float, edge: float) -> list[Html]:
@@ -505,15 +503,6 @@ def _beside(name: str, amount: str, added: str, y: float, edge: float) -> list[H
         text(BARS - 8, y + 4, added, "end", class_="addends", **at_left),
         text(edge, y + 4, amount, "end", class_="amount", data_x=number(edge)),
         _at_right(VALUES, y + 4, name),
-    ]
-
-
-def _beside_alone(name: str, amount: str, y: float) -> list[Html]:
-    """Return the name at the left of a bar of the mix, and what it was and is at the right."""
-    at_left = {"data_x": number(BARS - 8), "data_share": number_of(KEYS_SHARE)}
-    return [
-        text(BARS - 8, y + 4, cut(name, BARS - KEYS - 8), "end", **at_left),
-        _at_right(WIDE - GUTTER - 2, y + 4, amount, "end", class_="amount"),
     ]
 
 
@@ -642,6 +631,16 @@ def ribbons(
     return found
 
 
+def stacked(parts: np.ndarray, end: float) -> list[float]:
+    """Return the heights at which numbers of the mix end that enter one bar below one another.
+
+    end: the middle of that bar.
+    """
+    sizes = np.abs(parts).sum(axis=0)
+    widths = MAX_FLOW * sizes / max(1.0, float(sizes.sum()))
+    return (end - widths.sum() / 2 + np.cumsum(widths) - widths / 2).tolist()
+
+
 def _flow(ribbon: Ribbon, share: float, has_colour: bool) -> Html:
     """Return the path of what a value brings to a number of the mix."""
     x = WIDE - GUTTER + 2
@@ -676,9 +675,9 @@ def _parts_of_bar(
         boxes.append(
             rect(
                 x,
-                y - 8,
+                y - MIX_BAR / 2,
                 long,
-                16,
+                MIX_BAR,
                 class_="minus" if total < 0 else None,
                 data_part=str(j) if has_parts else "all",
             )

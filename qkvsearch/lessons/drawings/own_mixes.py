@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from qkvsearch.lessons.drawings.strips import number_of, strip
+from qkvsearch.lessons.drawings.strips import number_of, spread_out, strip
 from qkvsearch.lessons.drawings.svg import cut, kind_class, number, picture, rect, text, wide
 from qkvsearch.lessons.markup import Html, element
 from qkvsearch.lessons.messages import say
@@ -31,7 +31,7 @@ LONG = 254
 BETWEEN = 4
 # The height of the keys above the cells, of a row, and the middle of what stands in it.
 KEYS = 74
-ROW = 76
+ROW = 78
 MIDDLE = 31
 CELL = 40
 # The baselines of the keys' names, and the middles of their boxes and of the bars of their values.
@@ -42,14 +42,16 @@ VALUES = 62
 MAX_BOXES = 40
 # In a row, from its upper edge: the baselines of numbers, and the middles of bars and how high they
 # are. First of the word alone, then of the mix.
-NUMBERS = (11, 62)
-BARS = (20, 38)
+NUMBERS = (10, 67)
+BARS = (22, 40)
 HEIGHTS = (9, 18)
+# How far from its bar the line ends that leads to a number beside its segment.
+LEADER = 6
 # The height of a line of the names of colours, and of the square before each.
 LINE = 19
 SQUARE = 11
-# Numbers are at least so far apart; one that has no room is not written.
-APART = 3
+# A number that is further than this from the middle of its segment has a line that leads to it.
+BESIDE = 4
 
 
 def own_mixes(part: Flow, place: str) -> list[Html]:
@@ -158,7 +160,7 @@ def _cells(part: Flow, i: int, top: float) -> list[Html]:
 
 def _mix(part: Flow, i: int, place: str) -> Html:
     """Draw the mix of a query, the first one below the names of the colours."""
-    names, top = _names_of_colours(part.value_names) if i == 0 else ([], 0.0)
+    names, top = names_of_colours(part.value_names, LEFT) if i == 0 else ([], 0.0)
     steps = part.steps()
     output = np.nan_to_num(steps["outputs"][i])
     query = str(part.bench.rows[i])
@@ -167,7 +169,7 @@ def _mix(part: Flow, i: int, place: str) -> Html:
     late = [text(LEFT - 8, mix_at[1] + 5, say("mix"), "end")]
     late += _bar(part, output, mix_at, LONG, HEIGHTS[1], "amount-of")
     late += _frames(part, output, mix_at, LONG, HEIGHTS[1])
-    late += _numbers(part, output, of_mix, top + NUMBERS[1], "entry")
+    late += _numbers(part, output, of_mix, (mix_at[1] + HEIGHTS[1] / 2, top + NUMBERS[1]), "entry")
     inner = [*names]
     if part.shows_alone:
         value = part.alone(i)
@@ -176,7 +178,13 @@ def _mix(part: Flow, i: int, place: str) -> Html:
             element(
                 "g",
                 *_bar(part, value, alone_at, LONG, HEIGHTS[0], "alone-of"),
-                *_numbers(part, value, of_alone, top + NUMBERS[0], "alone-entry"),
+                *_numbers(
+                    part,
+                    value,
+                    of_alone,
+                    (alone_at[1] - HEIGHTS[0] / 2, top + NUMBERS[0]),
+                    "alone-entry",
+                ),
                 class_="end",
                 data_alone=str(i),
             ),
@@ -191,16 +199,27 @@ def _mix(part: Flow, i: int, place: str) -> Html:
     return picture(WIDE, top + ROW, place, title, told, *inner)
 
 
-def _names_of_colours(names: Sequence[str]) -> tuple[list[Html], float]:
-    """Return the name of each colour, as many to a line as fit, and the height of all lines."""
+def names_of_colours(
+    names: Sequence[str], left: float, right: float = WIDE, share: float | None = None
+) -> tuple[list[Html], float]:
+    """Return the name of each colour, as many to a line as fit, and the height of all lines.
+
+    share: of the additional width of the page, by which they move; None where they stay.
+    """
     inner = []
-    x, y = float(LEFT), LINE - 5.0
+    x, y = float(left), LINE - 5.0
     for k, name in enumerate(names):
         room = SQUARE + 5 + wide(name) * 1.04
-        if x > LEFT and x + room > WIDE:
-            x, y = float(LEFT), y + LINE
-        square = rect(x, y - SQUARE + 1, SQUARE, SQUARE, class_=f"amount-of {kind_class(k)}")
-        inner.append(element("g", square, text(x + SQUARE + 5, y, name), class_="end colour"))
+        if x > left and x + room > right:
+            x, y = float(left), y + LINE
+        square, words = x, x + SQUARE + 5
+        at_square, at_words = {}, {}
+        if share is not None:
+            at_square = {"data_x": number(square), "data_share": number_of(share)}
+            at_words = {"data_x": number(words), "data_share": number_of(share)}
+        kind = f"amount-of {kind_class(k)}"
+        box = rect(square, y - SQUARE + 1, SQUARE, SQUARE, class_=kind, **at_square)
+        inner.append(element("g", box, text(words, y, name, **at_words), class_="end colour"))
         x += room + 12
     return inner, y + 10
 
@@ -264,18 +283,55 @@ def _frames(
 
 
 def _numbers(
-    part: Flow, vector: np.ndarray, write: Callable[[float], str], y: float, kind: str
+    part: Flow,
+    vector: np.ndarray,
+    write: Callable[[float], str],
+    heights: tuple[float, float],
+    kind: str,
 ) -> list[Html]:
-    """Return the number of each segment at its middle; one that has no room is left empty."""
-    found: list[Html] = []
-    end = 0.0
-    for start, length in segments(vector, LONG, _most(part)):
-        words = write(float(vector[len(found)])) if length else ""
-        half = wide(words) / 2
-        middle = min(LEFT + start + length / 2, WIDE - half)
-        if middle - half < end + APART:
-            words = ""
-        if words:
-            end = middle + half
-        found.append(text(middle, y, words, "middle", class_=kind))
+    """Return the number of each segment. heights: of the bar's edge, and of the baseline."""
+    edge, y = heights
+    found = numbers_of_segments(
+        [(LEFT + start, long) for start, long in segments(vector, LONG, _most(part))],
+        [write(float(entry)) if entry else "" for entry in vector],
+        (LEFT, WIDE),
+        (edge, edge + (LEADER if y > edge else -LEADER)),
+        y,
+        kind,
+    )
+    return [one for pair in found for one in pair]
+
+
+def numbers_of_segments(
+    placed: Sequence[tuple[float, float]],
+    written: Sequence[str],
+    ends: tuple[float, float],
+    leads: tuple[float, float],
+    y: float,
+    kind: str,
+) -> list[list[Html]]:
+    """Return for each segment its number, at its middle or, where they are narrow, near it, and the
+    line that leads to it.
+
+    placed: where each begins, and its length. written: the numbers, "" for none. ends: where the
+    first begins and the last ends at most. leads: the heights of a line's ends. y: of the numbers.
+    """
+    seen = [k for k, words in enumerate(written) if words]
+    middles = [start + long / 2 for start, long in placed]
+    centres = spread_out([middles[k] for k in seen], [wide(written[k]) for k in seen], ends)
+    at = dict(zip(seen, centres, strict=True))
+    found = []
+    for k, words in enumerate(written):
+        x = at.get(k, middles[k])
+        d = ""
+        if abs(x - middles[k]) > BESIDE:
+            start, end = map(number, leads)
+            d = f"M{number(middles[k])} {start}L{number(x)} {end}"
+        heights = " ".join(map(number, leads))
+        found.append(
+            [
+                element("path", d=d, class_="leader", data_heights=heights),
+                text(x, y, words, "middle", class_=kind),
+            ]
+        )
     return found

@@ -11,6 +11,8 @@ from qkvsearch.lessons.markup import Html
 STRIP = 13
 NARROW_STRIP = 8
 MAX_STRIP = 5
+# Texts in a line are at least so far apart.
+APART = 5
 # A flow's width where its weight is 1, and where it is 0.
 MAX_LINE = 16
 MIN_LINE = 0.6
@@ -77,6 +79,31 @@ def strip(
         )
         for k, share in enumerate(shares[place, :most])
     ]
+
+
+def spread_out(
+    middles: Sequence[float], widths: Sequence[float], ends: tuple[float, float]
+) -> list[float]:
+    """Return where the middles of texts in a line are, so that none covers another.
+
+    middles: where they would be, in order. ends: where the first begins and the last ends at most.
+
+    >>> spread_out([10, 12, 50], [10, 10, 10], (0, 100))
+    [10.0, 25.0, 50.0]
+    >>> spread_out([10, 90, 98], [10, 10, 10], (0, 100))
+    [10.0, 80.0, 95.0]
+    """
+    low, high = ends
+    found = []
+    for middle, width in zip(middles, widths, strict=True):
+        start = max(middle - width / 2, low)
+        found.append(start + width / 2)
+        low = start + width + APART
+    for n in reversed(range(len(found))):
+        end = min(found[n] + widths[n] / 2, high)
+        found[n] = end - widths[n] / 2
+        high = end - widths[n] - APART
+    return found
 
 
 def _classes(entry: float, own: Sequence[str]) -> list[str]:

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from qkvsearch.lessons.drawings.drawing import Drawing, NumberTable
+from qkvsearch.lessons.drawings.one_query import in_brackets
 from qkvsearch.lessons.drawings.svg import cut, number, picture, rect, text
 from qkvsearch.lessons.markup import Html, element
-from qkvsearch.lessons.messages import decimals_of, say, with_decimals
+from qkvsearch.lessons.messages import decimals_of, say, shown, with_decimals
 
 # All lengths are in units of the picture, which is as wide as this.
 WIDE = 360
@@ -40,6 +41,8 @@ class Total(Drawing):
     total_label: str
     # What the labels and the numbers are.
     columns: Sequence[str]
+    # With which number of the query each of the few is multiplied; None where there is no query.
+    query: float | None = None
     # Whether the page shows it only when its caption is opened.
     folded: bool = False
 
@@ -60,6 +63,14 @@ class Total(Drawing):
     @property
     def total(self) -> float:
         return float(np.sum(self.numbers_shown)) + float(self.rest)
+
+    def _written(self, line: int, value: float) -> list[Html | str]:
+        """Return what is written of a line: its number, times that of the query if it has one."""
+        written = self.written(value)
+        if self.query is None or line >= len(self.labels):
+            return [written]
+        query = element("tspan", shown(self.query), class_="by-query")
+        return [query, " × ", element("tspan", in_brackets(written), class_="by-key")]
 
     @property
     def told(self) -> str:
@@ -95,11 +106,12 @@ class Total(Drawing):
             inner += [
                 text(0, y + 4, cut(label, BARS - 4)),
                 _bar(BARS + left * unit, y, abs(value) * unit, "output" if n == last else "score"),
-                text(
-                    NUMBERS,
-                    y + 4,
-                    self.written(value),
-                    "end",
+                element(
+                    "text",
+                    *self._written(n, value),
+                    x=number(NUMBERS),
+                    y=number(y + 4),
+                    text_anchor="end",
                     class_="amount total" if n == last else "amount",
                     data_x=number(NUMBERS),
                 ),

@@ -31,7 +31,16 @@ STYLES = (
     "switch.css",
     "print.css",
 )
-DRAWINGS = ("player.js", "arrows.js", "mix.js", "own_mixes.js", "flow.js", "heads.js", "turning.js")
+DRAWINGS = (
+    "player.js",
+    "arrows.js",
+    "segments.js",
+    "mix.js",
+    "own_mixes.js",
+    "flow.js",
+    "heads.js",
+    "turning.js",
+)
 SCRIPTS = ("attention.js", "numbers.js", "entry.js", "bench.js", "switch.js", *DRAWINGS, "page.js")
 # Of the page alone; the server keeps progress by a script of its own.
 OWN_SCRIPTS = ("keep.js",)

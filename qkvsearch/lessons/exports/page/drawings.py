@@ -27,6 +27,8 @@ def drawing(part: Drawing, lesson: str, said: Sequence[Text | Formula] = ()) -> 
     said: of its stages; the script shows what is said of the one that is shown.
     """
     place = f"drawing-{lesson}-{part.name}"
+    # On a wide page, all that is set and said stands beside the one picture.
+    of_one_query = part if isinstance(part, Flow) and part.is_one else None
     tables = [_table(part.caption, *table) for table in part.tables]
     is_beside = isinstance(part, BESIDE)
     numbers = element(
@@ -50,9 +52,12 @@ def drawing(part: Drawing, lesson: str, said: Sequence[Text | Formula] = ()) -> 
     ]
     if type(part) in CONTROLS:
         controls = CONTROLS[type(part)](part, place)
-        shown.insert(1, element("div", *controls, class_="controls", hidden=True))
+        over = [element("div", *controls, class_="controls", hidden=True)]
+        if of_one_query and (settings := _settings(of_one_query, place)):
+            over.append(element("div", *settings, class_="controls beside", hidden=True))
         if isinstance(part, Flow) and said:
-            shown.insert(2, _said(part, said))
+            over.append(_said(part, said))
+        shown[1:1] = over
     if type(part) in CONTROLS and not isinstance(part, Turning):
         # Below, as it may take several lines, and the picture is to stay where it is.
         answer = [element("p", class_="told", role="status")]
@@ -63,7 +68,7 @@ def drawing(part: Drawing, lesson: str, said: Sequence[Text | Formula] = ()) -> 
         "figure",
         *shown,
         *below,
-        class_="drawing",
+        class_="drawing with-side" if of_one_query else "drawing",
         aria_labelledby=place,
         data_drawing=type(part).__name__.lower(),
         data_place=f"{lesson}.{part.name}",
@@ -218,7 +223,7 @@ def _flow(part: Flow, place: str) -> list[Html]:
     known = part.computed[: part.computed.index(part.stages[0])]
     if known:
         names = " → ".join(map(part.stage_name, known))
-        words = say("Known already: {stages}", stages=names)
+        words = say("Known: {stages}", stages=names)
         controls.append(element("p", words, class_="known"))
     # One stage alone is no choice.
     if len(stages) > 1:
@@ -226,6 +231,12 @@ def _flow(part: Flow, place: str) -> list[Html]:
             element("div", *stages, class_="stages", role="group", aria_label=say("stage"))
         )
     controls.append(element("div", *player(), class_="player"))
+    return controls if part.is_one else controls + _settings(part, place)
+
+
+def _settings(part: Flow, place: str) -> list[Html]:
+    """Return what may be set of a flow, the sentence that is put together, and what to do first."""
+    controls = []
     # Together, on a line of their own where they do not fit beside the buttons.
     settings = []
     if part.askers:

@@ -242,9 +242,10 @@ drawings.flow = (figure, say) => {
     else box.setAttribute("fill-opacity", least + (most - least) * share);
   };
 
-  // Of one query whose numbers are typed, bars of scores keep the scale of the lesson's own numbers,
-  // in which the longest bar takes half of the room. ROUND: what that scale may be divided by where
-  // a bar would leave the drawing.
+  // Of one query, scores have one scale, divided by a number or not: that they get longer or shorter
+  // is seen. It is that of the lesson's own numbers; where the query is typed, its longest score takes
+  // at most half of the room. ROUND: what that scale may be divided by where a bar would leave the
+  // drawing.
   const ROOM = 2;
   const ROUND = [1, 2, 5];
   const isTyped = figure.querySelector(".of-query[data-n]") !== null;
@@ -255,18 +256,23 @@ drawings.flow = (figure, say) => {
     const power = 10 ** Math.floor(Math.log10(needed));
     return power * (ROUND.find((one) => one * power >= needed - 1e-9) ?? 10);
   };
-  // What a bar as long as the room stands for, where bars begin as a share of the room, and what the
-  // scale was divided by. A hidden score is a score, so the mask changes no bar but its own.
-  const own = {};
+  // Those that are drawn: a hidden score is a score, so the mask changes no bar but its own.
+  const isScaled = ["scaled", "masked"].some((stage) => computed.includes(stage));
+  const scored = isScaled ? ["scores", "scaled"] : ["scores"];
+  const lowest = (stage) => Math.min(0, ...finite(stage));
+  const span = (stage) => Math.max(0, ...finite(stage)) - lowest(stage) || 1;
+  // What a bar as long as the room stands for at first.
+  let own = 1;
+  const keepScale = () => {
+    own = Math.max(isTyped ? ROOM * largest("scores") : 0, ...scored.map(span));
+  };
+  // What it stands for now, where bars begin as a share of the room, and what the scale was divided by.
   const scaleOf = (stage) => {
     if (stage === "weights") return { most: 1, zero: 0, divisor: 1 };
     if (!isOne || stage === "powers") return { most: largest(stage), zero: 0, divisor: 1 };
-    const found = finite(stage === "masked" && steps.scaled ? "scaled" : stage);
-    const low = Math.min(0, ...found);
-    const span = Math.max(0, ...found) - low;
-    const divisor = isTyped ? divisorFor(span / own[stage]) : 1;
-    const most = isTyped ? own[stage] * divisor : span || 1;
-    return { most, zero: -low / most, divisor };
+    const divisor = divisorFor(Math.max(...scored.map(span)) / own);
+    const most = own * divisor;
+    return { most, zero: -lowest(stage === "masked" ? scored.at(-1) : stage) / most, divisor };
   };
 
   const paintCell = (cell, stage, isReached, { most, zero }) => {
@@ -528,8 +534,7 @@ drawings.flow = (figure, say) => {
   for (const { lastChild } of cells.values()) if (!lastChild.textContent) lastChild.dataset.small = "yes";
   compute();
   if (inWords) least.scores = numbers.decimalsOf(steps.scores.flat());
-  for (const stage of ["scores", "scaled"]) own[stage] = steps[stage] && ROOM * largest(stage);
-  own.masked = own.scaled ?? own.scores;
+  keepScale();
   // It opens at its first stage as a whole, and Play begins there, too.
   player.open();
   choose({ i: null, j: null });

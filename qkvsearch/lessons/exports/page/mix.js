@@ -22,6 +22,7 @@ const startMix = (figure, { number_names: called, in_words: inWords, shows_alone
   // The keys whose values were in the mix when it was painted last.
   let before = new Set();
 
+  const total = (found) => found.reduce((added, one) => added + one, 0);
   const setWidth = (box, width) => box.setAttribute("width", Math.max(width, 0));
 
   // --- the mix ---
@@ -46,7 +47,7 @@ const startMix = (figure, { number_names: called, in_words: inWords, shows_alone
     if (!isStill.matches) box.animate([{ transform: `translate(${x}px, ${y}px)` }, { transform: "none" }], MOVES);
   };
 
-  const paintRow = (row, k, { weights, values, isReached, most, write, writeValue }) => {
+  const paintRow = (row, k, { weights, values, isReached, most, write }) => {
     const parts = values.map((value, j) => (isReached(j) ? (weights[j] * value[k] || 0) : 0));
     const total = parts.reduce((sum, part) => sum + part, 0);
     const left = Number(bars[0].getAttribute("x"));
@@ -66,32 +67,70 @@ const startMix = (figure, { number_names: called, in_words: inWords, shows_alone
     row.dataset.value = total;
     const [amount, added] = [".amount", ".addends"].map((kind) => row.querySelector(kind));
     amount.textContent = write(total);
-    if (showsAlone) {
-      // What the word that asks, the last one, is alone.
-      const alone = values.at(-1)[k];
-      // Before all values are in it, the sum is not yet what the word becomes.
-      if (values.every((_, j) => isReached(j))) amount.textContent = `${writeValue(alone)} → ${amount.textContent}`;
-      const tick = row.querySelector(".alone");
-      tick.setAttribute("x", left + longest * alone - tick.getAttribute("width") / 2);
-    } else if (arePositive && !row.querySelector("[data-part='all']")) sumOf(added, parts, total, write);
+    if (arePositive && !row.querySelector("[data-part='all']")) sumOf(added, parts, total, write);
     else added.textContent = "";
+  };
+
+  // What the word that asks, the last one, is alone, above the mix of the sentence: the segments of
+  // both, the wedges between them, and their numbers, as `shift` in Python has them.
+  const tracks = [...svg.querySelectorAll(".late > .track")];
+  const place = (box, x, width) => {
+    box.setAttribute("x", x);
+    setWidth(box, width);
+  };
+  const paintShift = ({ weights, values, isReached, write, writeValue }) => {
+    const alone = values.at(-1);
+    const parts = alone.map((_, k) => values.map((value, j) => (isReached(j) ? (weights[j] * value[k] || 0) : 0)));
+    const mixed = parts.map(total);
+    const [left, long] = ["x", "width"].map((name) => Number(tracks[0].getAttribute(name)));
+    const unit = long / Math.max(1, total(alone), total(mixed));
+    const [under, over] = [edgeOf(tracks[0], true), edgeOf(tracks[1], false)];
+    const isWhole = values.every((_, j) => isReached(j));
+    const [from, to] = [alone, mixed].map((vector) => vector.map((_, k) => left + unit * total(vector.slice(0, k))));
+    rows.forEach((row, k) => {
+      place(row.querySelector(".alone"), from[k], unit * alone[k]);
+      let x = to[k];
+      row.querySelectorAll("[data-part]").forEach((box, j) => {
+        place(box, x, unit * parts[k][j]);
+        x += unit * parts[k][j];
+        if (parts[k][j] >= UNSEEN && !before.has(j)) come(box, bars[j]);
+      });
+      const wedge = row.querySelector(".wedge");
+      wedge.setAttribute("d", `M${from[k]} ${under}H${from[k] + unit * alone[k]}L${x} ${over}H${to[k]}Z`);
+      // Before all values are in it, the sum is not yet what the word becomes.
+      wedge.classList.toggle("unreached", !isWhole);
+      row.dataset.value = mixed[k];
+    });
+    const [[aboveLeaders, belowLeaders], ends] = [[0, 1].map((n) => rows.map((row) => row.querySelectorAll(".leader")[n])), [left, left + long - 3]];
+    const number = (writing) => (one) => (Math.abs(one) >= UNSEEN ? writing(one) : "");
+    const textsOf = (kind) => rows.map((row) => row.querySelector(kind));
+    writeNumbers(textsOf(".alone-entry"), aboveLeaders, from.map((x, k) => x + (unit * alone[k]) / 2), alone.map(number(writeValue)), ends);
+    writeNumbers(textsOf(".amount"), belowLeaders, to.map((x, k) => x + (unit * mixed[k]) / 2), mixed.map(number(write)), ends);
   };
 
   // --- what flows: side by side at each end and in between, as `ribbons` in Python has it ---
 
   const paths = new Map(flows.map((path) => [`${path.dataset.at.split(" ")[1]} ${path.dataset.quality}`, path]));
   // The heights of keys and of numbers of the mix, and where the lanes begin.
-  const middle = (box) => Number(box.getAttribute("y")) + Number(box.getAttribute("height")) / 2;
-  const [starts, ends] = [bars.map(middle), rows.map((row) => middle(row.querySelector("rect")))];
+  const edgeOf = (box, isLower) => Number(box.getAttribute("y")) + (isLower ? Number(box.getAttribute("height")) : 0);
+  const middle = (box) => (edgeOf(box, false) + edgeOf(box, true)) / 2;
+  const [starts, rowEnds] = [bars.map(middle), rows.map((row) => middle(row.querySelector("rect")))];
   const edge = flows.length ? Number(flows[0].getAttribute("d").match(/^M([\d.]+)/)[1]) : 0;
 
-  const total = (found) => found.reduce((added, one) => added + one, 0);
+  // Those that enter one bar end below one another there, as `stacked` in Python has it.
+  const stacked = (widths) => {
+    const ofNumbers = widths[0].map((_, k) => total(widths.map((row) => row[k])));
+    const top = middle(tracks[1]) - total(ofNumbers) / 2;
+    return ofNumbers.map((width, k) => top + total(ofNumbers.slice(0, k)) + width / 2);
+  };
   const layFlows = (parts) => {
     const sizes = parts.map((row) => row.map(Math.abs));
-    // Ribbons get as much wider as the room for them does.
-    const most = MAX_FLOW + (svg.viewBox.baseVal.width - NARROWEST) * Number(svg.dataset.gutter);
+    // Ribbons get as much wider as the room for them does, unless they end in one bar.
+    const more = showsAlone ? 0 : (svg.viewBox.baseVal.width - NARROWEST) * Number(svg.dataset.gutter);
+    const most = MAX_FLOW + more;
     const unit = most / Math.max(1, total(sizes.flat()));
     const widths = sizes.map((row) => row.map((size) => (unit * size) || 0));
+    const ends = showsAlone ? stacked(widths) : rowEnds;
     let lane = BEND + most;
     for (let k = ends.length - 1; k >= 0; k -= 1) {
       let below = ends[k] + total(widths.map((row) => row[k])) / 2;
@@ -114,8 +153,23 @@ const startMix = (figure, { number_names: called, in_words: inWords, shows_alone
 
   // --- below the bars ---
 
+  // In products of a query and a key, each number has the colour of what it belongs to.
+  const FACTOR = /(\(?−?[\d.]+\)?)/;
+  const PRODUCTS = /^(≈ )?\(?−?[\d.]+ × \(?−?[\d.]+\)?( \+ −?[\d.]+ × \(?−?[\d.]+\)?)*$/;
   const paintCalculations = (stage, calculations) => {
-    svg.querySelectorAll(".calculation").forEach((text, j) => setPowers(text, calculations[stage]?.(j) ?? "", "tspan"));
+    svg.querySelectorAll(".calculation").forEach((text, j) => {
+      const words = calculations[stage]?.(j) ?? "";
+      setPowers(text, words, "tspan");
+      if (stage !== "scores" || !PRODUCTS.test(words)) return;
+      const pieces = words.split(FACTOR).map((piece, n) => {
+        if (n % 2 === 0) return piece;
+        const factor = document.createElementNS(svg.namespaceURI, "tspan");
+        factor.textContent = piece;
+        factor.classList.add(n % 4 === 1 ? "by-query" : "by-key");
+        return factor;
+      });
+      text.replaceChildren(...pieces);
+    });
   };
   const paintSum = (stage, { powers, weights }, write) => {
     if (!sum) return;
@@ -159,7 +213,8 @@ const startMix = (figure, { number_names: called, in_words: inWords, shows_alone
     const isReached = (j) => isMixed && (isWhole || chosen === null || j <= chosen);
     const [weights] = steps.weights;
     const most = Math.max(1, ...steps.outputs[0].map(Math.abs).filter(Number.isFinite));
-    rows.forEach((row, k) => paintRow(row, k, { weights, values, isReached, most, write: write.outputs, writeValue: write.values }));
+    if (showsAlone) paintShift({ weights, values, isReached, write: write.outputs, writeValue: write.values });
+    else rows.forEach((row, k) => paintRow(row, k, { weights, values, isReached, most, write: write.outputs }));
     before = new Set(values.keys().filter(isReached));
     layFlows(values.map((value, j) => value.map((number) => weights[j] * number)));
     for (const path of flows) {
@@ -232,8 +287,10 @@ const startQuery = (figure, say, query, label, changed) => {
     const around = picture.getBoundingClientRect();
     for (const { text, input } of fields) {
       const box = text.getBoundingClientRect();
-      input.style.left = `${box.left - around.left - PADDING}px`;
-      input.style.top = `${box.top - around.top + box.height / 2}px`;
+      // A slide that is too high is made smaller as a whole; lengths are set as if it were not.
+      const zoom = picture.currentCSSZoom ?? 1;
+      input.style.left = `${(box.left - around.left) / zoom - PADDING}px`;
+      input.style.top = `${(box.top - around.top + box.height / 2) / zoom}px`;
       input.style.width = `${LEAST}px`;
     }
   };

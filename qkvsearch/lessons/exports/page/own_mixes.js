@@ -2,10 +2,6 @@
 // a bar whose segments have the colours of its numbers.
 
 const startOwnMixes = (figure, { number_names: called, rows, columns }) => {
-  // Numbers are at least so far apart; one that has no room is not written.
-  const APART = 3;
-  // About the width of a numeral.
-  const NUMERAL = 6.5;
   const sizeOf = (box, name) => Number(box.getAttribute(name));
 
   // Segments end to end from the left edge, where a bar of `most` is as long as its track.
@@ -24,19 +20,10 @@ const startOwnMixes = (figure, { number_names: called, rows, columns }) => {
     });
   };
   const paintNumbers = (end, kinds, vector, write) => {
-    const boxes = end.querySelectorAll(kinds.bar);
+    const [texts, leaders, boxes] = [kinds.text, ".leader", kinds.bar].map((kind) => [...end.querySelectorAll(kind)]);
     const [left, long] = ["x", "width"].map((name) => sizeOf(end.querySelector(".track"), name));
-    let edge = 0;
-    end.querySelectorAll(kinds.text).forEach((text, k) => {
-      text.textContent = vector[k] ? write(vector[k]) : "";
-      // In a step that is hidden, a text has no length yet.
-      const half = (text.getComputedTextLength() || NUMERAL * text.textContent.length) / 2;
-      const [x, width] = ["x", "width"].map((name) => sizeOf(boxes[k], name));
-      const middle = Math.min(x + width / 2, left + long + 2 - half);
-      text.setAttribute("x", middle);
-      if (middle - half < edge + APART) text.textContent = "";
-      if (text.textContent) edge = middle + half;
-    });
+    const middles = texts.map((_, k) => sizeOf(boxes[k], "x") + sizeOf(boxes[k], "width") / 2);
+    writeNumbers(texts, leaders, middles, texts.map((_, k) => (vector[k] ? write(vector[k]) : "")), [left, left + long + 2]);
   };
 
   // isReached(i): whether the mix of this row is there.
