@@ -38,8 +38,8 @@ settings.register_profile(
 # Seconds after which a page in the browser is taken to have stopped.
 WITHIN = 300
 settings.load_profile("qkvsearch")
-# What a test writes need not outlast a power cut. Whether files are synced is tested in processes of
-# their own (tests/faults), and where a test puts its own function here.
+# What a test writes need not outlast a power cut. Whether files are synced is tested in processes
+# of their own (tests/faults), and where a test puts its own function here.
 os.fsync = lambda descriptor: None
 
 ROOT = Path(__file__).parents[1]

@@ -81,12 +81,6 @@ def twelve(build_of):
 
 
 @pytest.fixture(scope="module")
-def chinese(build_of):
-    titles = ["霸王别姬", "千与千寻", "肖申克的救赎", "阿甘正传", "这个杀手不太冷", "当幸福来敲门"]
-    return build_of(pd.DataFrame({"id": range(6), "title": titles}))
-
-
-@pytest.fixture(scope="module")
 def german(build_of, tmp_path_factory):
     synonyms = tmp_path_factory.mktemp("made") / "synonyms.txt"
     synonyms.write_text("Fahrradschlauch, Reifenschlauch\n", encoding="utf-8")
